@@ -42,7 +42,9 @@ fn parameter(parameter: &'static str, value: &dyn Display, wanted: &'static str)
 /// A time that is a number, 0 or more.
 fn seconds(name: &'static str, value: f64) -> Result<f64, GenerateError> {
     let sensible = value.is_finite() && value >= 0.0;
-    sensible.then_some(value).ok_or_else(|| parameter(name, &value, "it is a number of seconds, 0 or more"))
+    sensible
+        .then_some(value)
+        .ok_or_else(|| parameter(name, &value, "it is a finite number of seconds, 0 or more"))
 }
 
 /// A number of tasks that can be counted with.

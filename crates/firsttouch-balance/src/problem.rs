@@ -67,7 +67,7 @@ pub enum ProblemError {
     #[error("{0} tasks or pairs that talk are more than 32 bits count")]
     TooMany(usize),
     /// A load that is negative or no number.
-    #[error("task {task}: its load is {load}; a load is a number of seconds, 0 or more")]
+    #[error("task {task}: its load is {load}; a load is a finite number of seconds, 0 or more")]
     Load {
         /// Which task.
         task: String,

@@ -254,13 +254,13 @@ fn check(
         if value.is_finite() && value >= 0.0 {
             return Ok(());
         }
-        let wanted = "it is a number, 0 or more";
+        let wanted = "it is a finite number, 0 or more";
         Err(StrategyError::Option { option, value: value.to_string(), wanted })
     };
     positive("tolerance", options.tolerance)?;
     positive("migration weight", options.migration_weight)?;
-    if let Some(steps) = options.steps.filter(|steps| steps.is_nan() || *steps <= 0.0) {
-        let wanted = "it is a number above 0";
+    if let Some(steps) = options.steps.filter(|steps| !steps.is_finite() || *steps <= 0.0) {
+        let wanted = "it is a finite number above 0";
         return Err(StrategyError::Option { option: "steps", value: steps.to_string(), wanted });
     }
     match options.alpha {

@@ -313,7 +313,9 @@ fn options_that_mean_nothing_are_refused() {
         strategies::all().iter().all(|strategy| strategy.solve(&problem, &machine, start, &options).is_err())
     };
     assert!(refused(SolveOptions { tolerance: f64::NAN, ..SolveOptions::default() }, &start));
-    assert!(refused(SolveOptions { steps: Some(0.0), ..SolveOptions::default() }, &start));
+    for steps in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(refused(SolveOptions { steps: Some(steps), ..SolveOptions::default() }, &start));
+    }
     assert!(refused(SolveOptions::default(), &Mapping::new(vec![2])));
     assert!(refused(SolveOptions::default(), &Mapping::new(vec![0, 0])));
 }

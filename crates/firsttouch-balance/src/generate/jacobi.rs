@@ -33,7 +33,11 @@ impl Jacobi2D {
         let tasks = count("the number of blocks", side.saturating_mul(side))?;
         let (side, point) = (side as u32, seconds("the time of a point", self.point_s)?);
         if !(self.hot.is_finite() && self.hot >= 0.0) {
-            return Err(parameter("the factor of the first quarter", &self.hot, "it is a number, 0 or more"));
+            return Err(parameter(
+                "the factor of the first quarter",
+                &self.hot,
+                "it is a finite number, 0 or more",
+            ));
         }
         let points = (self.block as f64).powi(2);
         let load = |task: u32| {

@@ -49,7 +49,11 @@ impl KNeighbor {
             return Err(parameter("the stride", &self.stride, wanted));
         }
         if !(self.message_bytes.is_finite() && self.message_bytes >= 0.0) {
-            return Err(parameter("the size of a message", &self.message_bytes, "it is a number, 0 or more"));
+            return Err(parameter(
+                "the size of a message",
+                &self.message_bytes,
+                "it is a finite number, 0 or more",
+            ));
         }
         let turns = |task: u32| match self.work {
             Work::Equal => 1.0,

@@ -49,6 +49,9 @@ fn graphs_of_next_to_nothing_are_told_in_words() {
         assert!(told.contains(&format!(" found {found}")) && !told.contains("obtained ;"), "{told}");
         assert!(!told.contains(" no 1000 nodes"), "{told}");
     }
+    // Of the one node, which reaches no other.
+    let closeness = stdout(&apsp(&graph, &["--reduce", "closeness"]));
+    assert!(closeness.ends_with("closeness  0 to 0, 0 on average\n"), "{closeness}");
 }
 
 #[test]

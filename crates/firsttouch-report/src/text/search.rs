@@ -89,17 +89,18 @@ fn found(totals: &Totals) -> String {
 
 /// A line for each figure that was asked for.
 fn figures(figures: &Figures) -> Vec<(&'static str, String)> {
-    fn spread<T: Copy>(spread: &Spread<T>, word: impl Fn(T) -> String) -> String {
-        format!("{} to {}, {:.6} on average", word(spread.least), word(spread.most), spread.mean)
+    fn spread<T: Copy>(spread: &Spread<T>, word: fn(T) -> String, mean: fn(f64) -> String) -> String {
+        format!("{} to {}, {} on average", word(spread.least), word(spread.most), mean(spread.mean))
     }
+    let (whole, mean) = (|number: u64| number.to_string(), |number: f64| format!("{number:.6}"));
+    // It may be a millionth, and is nothing where no other node is reached.
+    let close = |number: f64| if number == 0.0 { "0".to_owned() } else { format!("{number:.6e}") };
     let mut lines = Vec::new();
     lines.extend(figures.diameter.map(|diameter| ("diameter   ", diameter.to_string())));
     lines.extend(figures.radius.map(|radius| ("radius     ", radius.to_string())));
-    let whole = |number: u64| number.to_string();
-    lines.extend(figures.eccentricity.map(|all| ("eccentric. ", spread(&all, whole))));
-    lines
-        .extend(figures.closeness.map(|all| ("closeness  ", spread(&all, |number| format!("{number:.6e}")))));
-    lines.extend(figures.reach.map(|all| ("reach      ", spread(&all, whole))));
+    lines.extend(figures.eccentricity.map(|all| ("eccentric. ", spread(&all, whole, mean))));
+    lines.extend(figures.closeness.map(|all| ("closeness  ", spread(&all, close, close))));
+    lines.extend(figures.reach.map(|all| ("reach      ", spread(&all, whole, mean))));
     lines.extend(figures.histogram.as_ref().map(|histogram| {
         let most = histogram.counts.iter().max().copied().unwrap_or(0);
         let at = histogram.counts.iter().position(|count| *count == most).unwrap_or(0) as u64;
