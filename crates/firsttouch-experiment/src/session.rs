@@ -79,10 +79,9 @@ pub fn run<L: Launcher, O: Observer + ?Sized>(
     }
     // What was confirmed stays what is recommended, whatever was found out about others since.
     let best: Vec<usize> = race.best();
-    if let (Some(recommended), Some(faster)) = (recommended, best.first())
-        && !best.contains(&recommended)
-    {
-        notes.push(warnings::overtaken(plan, recommended, *faster));
+    if let Some(recommended) = recommended.filter(|place| !best.contains(place)) {
+        let verdict = race.decision(recommended).map(|decision| decision.verdict);
+        notes.extend(warnings::since_recommended(plan, recommended, verdict, best.first().copied()));
     }
     notes.extend(warnings::undecided(plan, &race, &search, &ending));
     notes.extend(warnings::drifting(plan, "search", &search));

@@ -216,11 +216,62 @@ pub(crate) fn undecided<E>(
     })
 }
 
+/// What the search found after it had recommended one that is no longer among the best: by its verdict now, and another that is.
+pub(crate) fn since_recommended(
+    plan: &Plan,
+    recommended: usize,
+    verdict: Option<Verdict>,
+    faster: Option<usize>,
+) -> Option<String> {
+    match verdict {
+        Some(Verdict::Faster) => faster.map(|faster| overtaken(plan, recommended, faster)),
+        verdict => Some(given_up(plan, recommended, verdict)),
+    }
+}
+
+/// The search went on with what it had recommended, and found something else.
+fn given_up(plan: &Plan, recommended: usize, verdict: Option<Verdict>) -> String {
+    let recommended = &plan.configurations[recommended];
+    let found = match verdict {
+        None => "undecided",
+        Some(Verdict::Same) => "the same",
+        Some(verdict) => plan.objective.word(verdict),
+    };
+    let better = plan.objective.word(Verdict::Faster);
+    format!(
+        "{recommended} was {better} when it was recommended, and is {found} by all runs of the search: what fresh runs say of it rests on those alone, so repeat the session"
+    )
+}
+
 /// What was found out while the rest of the time was used up.
-pub(crate) fn overtaken(plan: &Plan, recommended: usize, faster: usize) -> String {
+fn overtaken(plan: &Plan, recommended: usize, faster: usize) -> String {
     let (recommended, faster) = (&plan.configurations[recommended], &plan.configurations[faster]);
     let better = plan.objective.word(Verdict::Faster);
     format!(
         "{faster} was found {better} than {recommended} after {recommended} was confirmed: measure {faster} against the baseline alone"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Plan, Verdict};
+
+    #[test]
+    fn what_became_of_the_recommended_one_is_told() {
+        let plan = Plan::new(["baseline", "a", "b"].map(str::to_owned).to_vec(), 1);
+        let told = |verdict, faster| super::since_recommended(&plan, 1, verdict, faster);
+        assert_eq!(told(Some(Verdict::Faster), None), None);
+        assert!(told(Some(Verdict::Faster), Some(2)).unwrap().starts_with("b was found faster than a"));
+        for (verdict, word) in
+            [(None, "undecided"), (Some(Verdict::Same), "the same"), (Some(Verdict::Slower), "slower")]
+        {
+            for faster in [None, Some(2)] {
+                let note = told(verdict, faster).unwrap();
+                assert!(
+                    note.starts_with(&format!("a was faster when it was recommended, and is {word} by")),
+                    "{note}"
+                );
+            }
+        }
+    }
 }
