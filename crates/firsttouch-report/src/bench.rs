@@ -11,6 +11,9 @@ use firsttouch_placement::{CaseFigure, ConfigurationReport, ObjectObtained, Plac
 /// Significant digits of a figure.
 const DIGITS: usize = 3;
 
+/// What is told first of a session that Ctrl-C ended.
+pub(crate) const INTERRUPTED: &str = "The session was interrupted: what it had not finished is missing.";
+
 /// What a case computes, by which parameters, and where it comes from.
 pub(crate) fn about(case: &CaseReport) -> Sentence {
     let parameters: Vec<String> =

@@ -118,6 +118,9 @@ fn table(page: &mut String, sheet: &Sheet) {
 /// Articles with the tables that were repeated; then cases: each with its figures, and what others published.
 pub fn bench(report: &BenchReport) -> String {
     let mut page = String::from("# firsttouch bench\n\n");
+    if report.interrupted {
+        let _ = writeln!(page, "**{}**\n", bench::INTERRUPTED);
+    }
     if !report.articles.is_empty() {
         let _ = writeln!(page, "{}\n", written(&articles::here_words(report)));
     }

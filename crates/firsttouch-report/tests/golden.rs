@@ -152,7 +152,10 @@ fn articles_are_as_they_were() {
     assert!(told.contains("24.0") && told.contains("22.0"), "{told}");
     expect("articles.txt", &told);
     let interrupted = BenchReport { interrupted: true, ..report.clone() };
-    assert!(text::bench(&interrupted, 80, Style::Plain).starts_with("The session was interrupted"));
+    let told = "The session was interrupted: what it had not finished is missing.";
+    assert!(text::bench(&interrupted, 80, Style::Plain).starts_with(told));
+    assert!(markdown::bench(&interrupted).contains(&format!("\n**{told}**\n")));
+    assert!(html::bench(&interrupted).contains(&format!("<p><strong>{told}</strong></p>\n")));
     expect("articles.md", &markdown::bench(&report));
     let page = html::bench(&report);
     assert!(page.contains("Published ratios beside") && page.contains("Figures over the number of threads"));

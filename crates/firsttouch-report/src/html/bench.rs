@@ -3,7 +3,7 @@
 use super::machine;
 use super::page::{closed, opened, section, section_of, written};
 use super::sheet::table;
-use crate::bench::{about, remarks, sheets};
+use crate::bench::{INTERRUPTED, about, remarks, sheets};
 use crate::escape::escape;
 use crate::plots::Plot;
 use crate::sentence::Sentence;
@@ -13,6 +13,9 @@ use firsttouch_documents::{ArticleReport, BenchReport, CaseReport};
 /// A section for each article; then one for each case: its figures, how its configurations compare, what others published, and remarks.
 pub fn bench(report: &BenchReport) -> String {
     let mut page = opened("firsttouch bench", "firsttouch bench");
+    if report.interrupted {
+        page.push_str(&format!("<p><strong>{INTERRUPTED}</strong></p>\n"));
+    }
     if !report.articles.is_empty() {
         page.push_str(&format!("<p>{}</p>\n", written(&articles::here_words(report))));
     }

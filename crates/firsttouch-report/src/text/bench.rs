@@ -2,7 +2,7 @@
 
 use super::{NARROWEST, Page};
 use crate::articles;
-use crate::bench::{about, remarks, sheets};
+use crate::bench::{INTERRUPTED, about, remarks, sheets};
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
 use firsttouch_documents::{BenchReport, CaseList};
@@ -11,11 +11,7 @@ use firsttouch_documents::{BenchReport, CaseList};
 pub fn bench(report: &BenchReport, width: usize, style: Style) -> String {
     let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
     if report.interrupted {
-        page.paragraph(
-            "",
-            "The session was interrupted: what it had not finished is missing.",
-            Some(Tone::Strong),
-        );
+        page.paragraph("", INTERRUPTED, Some(Tone::Strong));
         page.blank();
     }
     if !report.articles.is_empty() {
