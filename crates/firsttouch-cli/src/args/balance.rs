@@ -15,8 +15,6 @@ use std::time::Duration;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   firsttouch balance solve --tasks tasks.csv --messages messages.csv
-  firsttouch balance solve --vt run/ --phase 10 --machine numa32
-  firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --to rankfile --hosts n1,n2,n3,n4
   firsttouch balance eval --graph mesh.graph --machine '4:2:8 + 1:10:100' --mapping mesh.graph.part.64
   firsttouch balance convert --charm dump.dat.0 --to csv
   firsttouch balance generate lb_test --tasks 200 --cores 32 -o lb_test
@@ -104,6 +102,10 @@ pub(crate) struct InputSource {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance solve --vt run/ --phase 10 --machine numa32
+  firsttouch balance solve --matrix bytes.csv --machine mesh:4x4x4 --time 1s --to rankfile --hosts n1,n2,n3,n4
+  firsttouch balance solve --tasks tasks.csv --strategy greedy --json")]
 pub(crate) struct Solve {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -207,6 +209,9 @@ pub(crate) enum Form {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance eval --tasks tasks.csv --messages messages.csv --mapping mapping.csv
+  firsttouch balance eval --vt run/ --machine numa32 --json")]
 pub(crate) struct Eval {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -218,6 +223,9 @@ pub(crate) struct Eval {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance convert --vt run/ --to csv -o run
+  firsttouch balance convert --tasks tasks.csv --messages messages.csv --to metis")]
 pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) input: Input,
@@ -233,6 +241,9 @@ pub(crate) struct Convert {
 ///
 /// With the numbers of the original programs of Charm++.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance generate kneighbor --tasks 400 --neighbours 4 --to metis
+  firsttouch balance generate jacobi2d --array 640 --cores 16 --round-robin -o jacobi")]
 pub(crate) struct Generate {
     #[command(subcommand)]
     pub(crate) what: GenerateWhat,
@@ -347,6 +358,9 @@ fn alpha(text: &str) -> Result<Alpha, String> {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch balance simulate --seeds 5
+  firsttouch balance simulate --json | jq .kind")]
 pub(crate) struct Simulate {
     /// Executions of each, with loads of their own [default: 25, and more until the mean is known to 5 %, as in the paper]
     #[arg(long, value_name = "N", value_parser = seeds())]

@@ -19,11 +19,7 @@ use std::str::FromStr;
 #[command(after_help = "Examples:
   firsttouch graph info USA-road-d.NY.gr.gz
   firsttouch graph convert USA-road-d.NY.gr.gz ny.ftg --reorder dfs
-  firsttouch graph convert roadNet-PA.txt.gz pa.gr --undirected
-  firsttouch graph generate random 26 random26.ftg --weights 1-65535
-  firsttouch graph generate kronecker 20 - --to wel | head
-  firsttouch graph generate random 30 random30.ftg --weights 1-1 --dry-run   how much memory that takes
-  firsttouch graph info ny.ftg --pages thp --json | jq .receipt")]
+  firsttouch graph generate random 26 random26.ftg --weights 1-65535")]
 pub(crate) struct Graph {
     #[command(subcommand)]
     pub(crate) what: GraphWhat,
@@ -63,6 +59,9 @@ pub(crate) struct GraphInput {
 
 /// Show what a graph is, and how fast it is read
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch graph info ny.ftg --pages thp --json | jq .receipt
+  firsttouch graph info usa.gr.gz --groups 6x4    a copy for each group of cores")]
 pub(crate) struct GraphInfo {
     #[command(flatten)]
     pub(crate) input: GraphInput,
@@ -79,6 +78,9 @@ pub(crate) struct GraphInfo {
 
 /// Write a graph in another format
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch graph convert roadNet-PA.txt.gz pa.gr --undirected
+  firsttouch graph convert ny.ftg - --to wel | head")]
 pub(crate) struct GraphConvert {
     #[command(flatten)]
     pub(crate) input: GraphInput,
@@ -105,6 +107,9 @@ pub(crate) enum GraphKind {
 
 /// Make a graph by rule: the same for the same seed
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  firsttouch graph generate kronecker 20 - --to wel | head
+  firsttouch graph generate random 30 random30.ftg --weights 1-1 --dry-run   how much memory that takes")]
 pub(crate) struct GraphGenerate {
     /// What to make
     #[arg(value_name = "KIND")]

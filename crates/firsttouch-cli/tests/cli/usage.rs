@@ -165,6 +165,14 @@ fn help_is_data() {
         &["status", "--help"],
         &["report", "-h"],
         &["attach", "--help"],
+        &["graph", "info", "--help"],
+        &["graph", "convert", "--help"],
+        &["graph", "generate", "--help"],
+        &["balance", "solve", "--help"],
+        &["balance", "eval", "--help"],
+        &["balance", "convert", "--help"],
+        &["balance", "generate", "--help"],
+        &["balance", "simulate", "--help"],
     ] {
         let output = run(arguments);
         assert_code(&output, 0);
