@@ -60,6 +60,19 @@ pub enum SetupError {
         /// The node.
         node: u32,
     },
+    /// The kernel would promise nobody any more memory.
+    #[error(
+        "no program could get memory any more: the kernel would promise {} at most, and has promised {}; {} have to be left",
+        format_bytes(*most), format_bytes(*promised), format_bytes(*least)
+    )]
+    Overcommitted {
+        /// Bytes that it would promise.
+        most: u64,
+        /// Bytes that it has promised.
+        promised: u64,
+        /// Bytes that have to be left.
+        least: u64,
+    },
     /// We were asked to stop; what this session had changed was taken back.
     #[error("interrupted: what was changed by then was taken back")]
     Interrupted,
@@ -95,6 +108,10 @@ impl SetupError {
             SetupError::Words { hint, .. } => hint.clone(),
             SetupError::NodeStarves { .. } => {
                 "ask for fewer or of other nodes, or insist by --force".to_owned()
+            }
+            SetupError::Overcommitted { .. } => {
+                "end what takes the memory, or have more of it counted first: sudo sysctl vm.overcommit_ratio=PERCENT"
+                    .to_owned()
             }
             SetupError::Starves { .. } => {
                 "ask for fewer, state what is to stay free by --rest SIZE, or insist by --force".to_owned()

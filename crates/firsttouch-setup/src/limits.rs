@@ -42,6 +42,8 @@ const MACHINE: [(&str, &str, RangeInclusive<u64>, &str); 4] = [
         "how much more memory is promised than there is (0: some, 1: any, 2: none)",
     ),
 ];
+/// The value of `overcommit` with which no more memory is promised than there is.
+const STRICT: u64 = 2;
 const LIMITS_CONF: &str = "/etc/security/limits.d/firsttouch.conf";
 /// Kinds of units that are no services.
 const OTHER_UNITS: [&str; 10] =
@@ -69,8 +71,11 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
             if !range.contains(&number) {
                 return Err(wrong(format!("{key} has to be from {} to {}", range.start(), range.end())));
             }
-            if plan.site.value(SetupKind::Setting, file)?.is_none() {
+            let Some(before) = plan.site.value(SetupKind::Setting, file)? else {
                 return Err(wrong(format!("this kernel has no {file}")));
+            };
+            if key == "overcommit" && number == STRICT && before.trim() != value {
+                room_to_allocate(plan)?;
             }
             plan.set(file, &number.to_string(), why)?;
             settings.push(((*file).to_owned(), number.to_string()));
@@ -122,6 +127,23 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
         Some(pid) => of_process(plan, &limits, pid),
         None => Ok(()),
     }
+}
+
+/// Where programs were promised more than the kernel then counts with, no program gets memory any more, nor does the one that would take the
+/// setting back.
+fn room_to_allocate(plan: &Draft<'_>) -> Result<(), SetupError> {
+    /// What a login, its shell and `sudo` take; the same as is left of an address space.
+    const LEAST: u64 = 256 << 20;
+    let text = plan.site.root().read("proc/meminfo").ok().flatten().unwrap_or_default();
+    let amount = |key: &str| {
+        let row = text.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(row.strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    };
+    let (Some(most), Some(promised)) = (amount("CommitLimit:"), amount("Committed_AS:")) else {
+        return Ok(());
+    };
+    let room = most.saturating_sub(promised);
+    if room < LEAST { Err(SetupError::Overcommitted { most, promised, least: LEAST }) } else { Ok(()) }
 }
 
 /// Nobody can log in whose limit of files is above what the kernel allows at all.

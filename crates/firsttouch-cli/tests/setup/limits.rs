@@ -10,6 +10,7 @@ pub(crate) fn tests() -> Vec<Case> {
         ("limits of users, groups and services", of_people),
         ("limits of the machine survive a boot", of_the_machine),
         ("limits that would lock people out are refused", out_of_reason),
+        ("overcommit=2 without room to allocate is refused", overcommit_is_refused_without_room),
         ("limits of a running process, there and back", of_a_process),
         ("the kernel's command line", command_line),
         ("what a profile needs", profile),
@@ -92,6 +93,27 @@ fn out_of_reason() -> Outcome {
         assert!(said.stderr.contains(says), "{words:?}: {}", said.stderr);
     }
     assert!(machine.tree() == before);
+    Ok(())
+}
+
+/// `overcommit=2` where the kernel has promised more than it then would is refused, with the figures; where there is room it is set.
+fn overcommit_is_refused_without_room() -> Outcome {
+    let machine = Machine::new();
+    let meminfo = machine.read("proc/meminfo");
+    let words = ["limits", "overcommit=2", "--apply"];
+    let promised = |kib: u64| format!("{meminfo}CommitLimit:     8388608 kB\nCommitted_AS:   {kib} kB\n");
+    for kib in [12582912, 8388608, 8388608 - 1024] {
+        machine.write("proc/meminfo", &promised(kib));
+        let said = machine.setup(&words).ends(1);
+        assert!(said.stderr.contains("promise 8 GiB at most, and has promised"), "{}", said.stderr);
+        assert_eq!(machine.read("proc/sys/vm/overcommit_memory"), "0\n");
+    }
+    machine.write("proc/meminfo", &promised(8388608 - (512 << 10)));
+    machine.setup(&words).ends(0);
+    assert_eq!(machine.read("proc/sys/vm/overcommit_memory").trim(), "2");
+    // What is so already is no change, whatever was promised since.
+    machine.write("proc/meminfo", &promised(12582912));
+    machine.setup(&words).ends(0);
     Ok(())
 }
 
