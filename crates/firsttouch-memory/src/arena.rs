@@ -2,11 +2,13 @@
 
 mod cede;
 mod chunks;
+mod elsewhere;
 mod limits;
 mod probes;
 mod relocate;
 
 pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
+pub(crate) use elsewhere::Wanted;
 
 use crate::backing::Backing;
 use crate::dirty::Dirty;
@@ -59,6 +61,8 @@ pub(crate) struct Arena {
     pub(crate) base: usize,
     /// How chunks are laid out over nodes.
     pub(crate) shares: Shares,
+    /// Which recycled pages may serve whoever takes some now.
+    pub(crate) wanted: Wanted,
     /// The range is reserved address space of ours; otherwise every chunk is mapped only while in use.
     reserved: bool,
     /// Memory of transparent huge pages that is not touched yet stays on small ones.
@@ -98,6 +102,7 @@ impl Arena {
             backing,
             base,
             shares,
+            wanted: Wanted::All,
             reserved,
             small: false,
             was_small: false,
@@ -216,6 +221,7 @@ impl Arena {
         let phase = phase + (self.base / BASE % alignment as usize) as u32;
         let start = self.find_free(pages, alignment, phase).ok_or(Reason::AddressSpaceLimit)?;
         self.make_ready(start, pages, moved)?;
+        self.leave_elsewhere(start, pages);
         Ok(self.use_pages(start, pages))
     }
 
@@ -265,6 +271,7 @@ impl Arena {
         }
         self.hold_no_more(after, extra);
         self.make_ready(after, extra, 0).ok()?;
+        self.leave_elsewhere(after, extra);
         Some(self.use_pages(after, extra))
     }
 

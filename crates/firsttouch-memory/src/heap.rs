@@ -13,6 +13,7 @@ use crate::header::{self, Place};
 use crate::lock::{Guard, Lock};
 use crate::locks::Locks;
 use crate::mark::Mark;
+use crate::nodes::Nodes;
 use crate::pages::{BASE, Page, Pages};
 use crate::patience::Patience;
 use crate::reason::Reason;
@@ -203,6 +204,7 @@ impl Heap {
         self.process.store(sys::process_id(), Ordering::Relaxed);
         if let Some(mut inner) = self.wait() {
             inner.room = Some(Room::ask());
+            inner.nodes = Nodes::ask();
         }
     }
 

@@ -37,6 +37,7 @@ mod lines;
 mod lock;
 mod locks;
 mod mark;
+mod nodes;
 pub mod object_places;
 mod pages;
 mod patience;

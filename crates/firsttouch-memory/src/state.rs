@@ -1,9 +1,10 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Grain, Taken};
+use crate::arena::{Arena, Grain, Taken, Wanted};
 use crate::backing::Backing;
 use crate::extents::{Block, Extents};
 use crate::footprint::{Footprint, Placed};
+use crate::nodes::Nodes;
 use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record, RecordFile};
@@ -26,6 +27,8 @@ pub(crate) struct Inner {
     refused: [usize; Reason::ALL.len()],
     /// Why nothing is placed any more.
     stood_down: Option<Reason>,
+    /// Where memory may lie.
+    pub(crate) nodes: Nodes,
     /// Where the record goes, if one is wanted.
     pub(crate) record_file: Option<RecordFile>,
     /// A record that would tell of no memory is left out.
@@ -70,6 +73,7 @@ impl Inner {
         totals: Totals::ZERO,
         refused: [0; Reason::ALL.len()],
         stood_down: None,
+        nodes: Nodes::ONE,
         record_file: None,
         records_memory_only: false,
         snapshot: Snapshot::EMPTY,
@@ -112,6 +116,9 @@ impl Inner {
         self.look_before_less();
         self.totals.live_bytes -= block.bytes;
         self.totals.live_blocks -= 1;
+        if !self.confined {
+            self.nodes.before_free(address as usize / BASE * BASE, pages as usize * BASE);
+        }
         self.give_back(slot, start, pages, block.altered);
         self.give_back_idle();
         true
@@ -206,6 +213,10 @@ impl Inner {
         }
         if let Some((arena, sparse)) = self.watched(slot) {
             sparse.before_growth(arena);
+        }
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            let recycles = arena.recycled_pages > 0 && !self.confined;
+            arena.wanted = if recycles { self.nodes.wanted(more) } else { Wanted::All };
         }
     }
 

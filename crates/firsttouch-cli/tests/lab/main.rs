@@ -31,6 +31,7 @@ mod own_devices;
 mod own_program;
 mod placed;
 mod policies;
+mod recycled;
 mod regions;
 #[path = "../../../../tests/runner.rs"]
 mod runner;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         policies::tests(),
         regions::tests(),
         placed::tests(),
+        recycled::tests(),
         threads::tests(),
         confined::tests(),
         endings::tests(),

@@ -1,0 +1,71 @@
+//! Memory that the agent recycles lies where its next owner would have got new memory.
+
+use crate::bench::{Setting, Test, placed, program};
+use crate::counts::{counts, only};
+use crate::placed::receipt;
+use firsttouch_lab::{Collected, Release};
+
+/// Whole huge pages of a block of the test program's, and of a small one.
+const BLOCKS: u64 = 23;
+const SMALL: u64 = 3;
+
+pub(crate) fn tests() -> Vec<Test> {
+    let on = |release| Setting { release, ..Setting::of("two-node") };
+    let mut tests: Vec<Test> = Release::ALL
+        .into_iter()
+        .flat_map(|release| {
+            ["thp", "4k"].map(|pages| {
+                let commands =
+                    vec![program("recycled", ""), placed(&format!("--pages {pages}"), "recycled", "")];
+                let name = format!(
+                    "blocks on {pages} pages that serve again lie where they are touched (Linux {release})"
+                );
+                Test::new(name, on(release), commands, |_, ran| {
+                    let [alone, placed] = ran else { panic!("{ran:?}") };
+                    lie_as_alone(alone);
+                    lie_as_alone(placed);
+                    assert_eq!(counts(placed, "small"), only(0, SMALL));
+                    assert_eq!(counts(placed, "elsewhere"), only(1, SMALL));
+                })
+            })
+        })
+        .collect();
+    tests.extend(Release::ALL.map(|release| {
+        let run = placed("", "recycled", "serial");
+        let name =
+            format!("blocks serve again where their program touches each on one node (Linux {release})");
+        Test::new(name, on(release), vec![run], |_, ran| {
+            assert_eq!(counts(&ran[0], "serial"), only(0, BLOCKS));
+            // 23 of the 40, and `stayed` where `moved` was.
+            assert!(recycled(&ran[0]) >= 24 * (46 << 20), "{ran:?}");
+            assert_eq!(
+                [counts(&ran[0], "moved"), counts(&ran[0], "stayed")],
+                [only(1, BLOCKS), only(1, BLOCKS)]
+            );
+        })
+    }));
+    tests.extend(["bind=1", "interleave=all"].map(|memory| {
+        let run = placed(&format!("--memory {memory}"), "recycled", "under-policy");
+        let name = format!("blocks serve again under --memory {memory}, also those of threads");
+        Test::new(name, on(Release::default()), vec![run], |_, ran| {
+            assert_eq!(counts(&ran[0], "halves").values().sum::<u64>(), BLOCKS);
+            assert!(recycled(&ran[0]) >= 2 * (46 << 20), "{ran:?}");
+        })
+    }));
+    tests
+}
+
+fn recycled(one: &Collected) -> u64 {
+    receipt(one)["obtained"]["recycled_bytes"].as_u64().unwrap()
+}
+
+fn lie_as_alone(one: &Collected) {
+    for (word, node) in [("first", 0), ("again", 0), ("moved", 1), ("bound", 1), ("default", 0)] {
+        assert_eq!(counts(one, word), only(node, BLOCKS), "{word}: {one:?}");
+    }
+    for word in ["interleaved", "halves"] {
+        let blocks = counts(one, word);
+        let is_half = |node| blocks.get(&node).is_some_and(|count: &u64| (10..=13).contains(count));
+        assert!(is_half(0) && is_half(1), "{word}: {blocks:?}");
+    }
+}

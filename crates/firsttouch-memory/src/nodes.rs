@@ -1,0 +1,206 @@
+//! Which recycled memory may serve, on machines with several memory nodes.
+//!
+//! A large block of the C library's is new: its pages lie where they are touched first, or where the memory policy has them that the
+//! program has set by then (set_mempolicy(2)). Recycled pages lie where their last owner had them. So only those serve that lie
+//! where the next owner would get new ones, by the kernel's own account (move_pages(2)); the others go back to the kernel.
+//!
+//! Who allocates a block need not be who touches it: programs of several threads allocate in one and touch in all, each its part. So large
+//! blocks are new, as without us, until it has been seen often enough that all of one lies on one node.
+
+use crate::arena::Wanted;
+use crate::lines::Lines;
+use crate::pages::BASE;
+use core::ffi::CStr;
+use core::fmt::Write;
+use firsttouch_linux::channel::Line;
+use firsttouch_linux::numa::{self, CpuBits, Mode, NodeBits};
+
+/// Smaller blocks glibc recycles as well, wherever they lie (`DEFAULT_MMAP_THRESHOLD_MAX`, mallopt(3)).
+const NEW_BYTES: usize = 32 << 20;
+/// `MPOL_F_STATIC_NODES`, `MPOL_F_RELATIVE_NODES` and `MPOL_F_NUMA_BALANCING`.
+const MODE_FLAGS: usize = 0b111 << 13;
+const HAS_CPU: &CStr = c"/sys/devices/system/node/has_cpu";
+const HAS_MEMORY: &CStr = c"/sys/devices/system/node/has_memory";
+
+/// What is known of the nodes when a process begins.
+#[derive(Debug)]
+pub(crate) struct Nodes {
+    /// Those that it may have memory of; none where it is one at most.
+    allowed: NodeBits,
+    /// Its threads may run on CPUs of several.
+    runs_on_several: bool,
+    /// The memory policy that it began with, which what it freed was laid out by.
+    first_policy: Option<(usize, NodeBits)>,
+    touched: Touched,
+}
+
+/// Who touches large blocks, as far as was seen.
+#[derive(Debug)]
+enum Touched {
+    /// So many in a row were touched on one node.
+    OnOne(u32),
+    /// One was touched on several.
+    OnSeveral,
+}
+
+/// So many large blocks in a row that lie on one node each show that their program does not spread them.
+const ENOUGH: u32 = 16;
+/// A block whose nodes are looked at is asked about in so many places.
+const PROBES: usize = 64;
+
+impl Nodes {
+    /// One node, as on most machines.
+    pub(crate) const ONE: Nodes = Nodes {
+        allowed: NodeBits::EMPTY,
+        runs_on_several: false,
+        first_policy: None,
+        touched: Touched::OnOne(0),
+    };
+
+    /// Asks the kernel, as long as the program has not confined itself.
+    pub(crate) fn ask() -> Nodes {
+        // Containers may forbid the question (seccomp).
+        let allowed = numa::allowed_nodes().ok().or_else(|| list(HAS_MEMORY));
+        let Some(allowed) = allowed.filter(|nodes| nodes.count() > 1) else { return Nodes::ONE };
+        Nodes {
+            allowed,
+            runs_on_several: runs_on_several(),
+            first_policy: numa::policy().ok(),
+            touched: Touched::OnOne(0),
+        }
+    }
+
+    /// Looks where a block lies that is about to be freed.
+    pub(crate) fn before_free(&mut self, address: usize, bytes: usize) {
+        let Touched::OnOne(count) = self.touched else { return };
+        if bytes < NEW_BYTES || count == ENOUGH || !self.runs_on_several {
+            return;
+        }
+        // Under any other policy it says nothing of who touches what.
+        if !numa::policy().is_ok_and(|(_, nodes)| nodes.is_empty()) {
+            return;
+        }
+        let addresses: [usize; PROBES] =
+            core::array::from_fn(|probe| address + bytes / PROBES / BASE * BASE * probe);
+        let mut answers = [-1; PROBES];
+        if numa::nodes_of(&addresses, &mut answers).is_err() {
+            return;
+        }
+        let mut nodes = answers.iter().filter(|answer| **answer >= 0);
+        let Some(first) = nodes.next() else { return };
+        if !nodes.clone().all(|node| node == first) {
+            self.touched = Touched::OnSeveral;
+        } else if nodes.count() >= PROBES / 2 {
+            self.touched = Touched::OnOne(count + 1);
+        }
+    }
+
+    /// What of recycled memory may serve a block of so many bytes of the calling thread's.
+    pub(crate) fn wanted(&self, bytes: usize) -> Wanted {
+        if self.allowed.is_empty() {
+            return Wanted::All;
+        }
+        let is_new_without_us = bytes >= NEW_BYTES;
+        let Ok((mode, nodes)) = numa::policy() else {
+            return if is_new_without_us { Wanted::Nothing } else { Wanted::All };
+        };
+        let is_mode = |one: Mode| mode & !MODE_FLAGS == one as usize;
+        if is_mode(Mode::Interleave) || is_mode(Mode::WeightedInterleave) {
+            return if self.first_policy == Some((mode, nodes)) { Wanted::All } else { Wanted::Nothing };
+        }
+        let is_on_one = matches!(self.touched, Touched::OnOne(ENOUGH));
+        if is_new_without_us && self.runs_on_several && nodes.count() != 1 && !is_on_one {
+            return Wanted::Nothing;
+        }
+        let targets = if nodes.is_empty() { self.allowed } else { nodes };
+        // A node without memory has it of others.
+        let own =
+            numa::place().ok().and_then(|(_, node)| NodeBits::of(&[node]).filter(|_| targets.contains(node)));
+        Wanted::On(own.unwrap_or(targets))
+    }
+}
+
+/// Whether the CPUs of the calling thread, which is the first of its process, are those of several nodes; where that cannot be read,
+/// whether there are several.
+fn runs_on_several() -> bool {
+    let Ok(cpus) = numa::affinity(0) else { return true };
+    let has_own = |node: u32| Some(cpus_of(node)?.iter().any(|cpu| cpus.contains(cpu)));
+    let count = || {
+        let (nodes, mut count): (NodeBits, _) = (list(HAS_CPU)?, 0);
+        for node in nodes.iter() {
+            count += u32::from(has_own(node)?);
+        }
+        Some(count)
+    };
+    count().unwrap_or_else(|| cpus.count()) > 1
+}
+
+fn cpus_of(node: u32) -> Option<CpuBits> {
+    let mut path = Line::<64>::EMPTY;
+    write!(path, "/sys/devices/system/node/node{node}/cpulist\0").ok()?;
+    list(CStr::from_bytes_until_nul(path.bytes()).ok()?)
+}
+
+/// The numbers that a file lists.
+fn list<const WORDS: usize>(path: &CStr) -> Option<numa::Bits<WORDS>> {
+    let mut lines = Lines::open(path)?;
+    numa::Bits::parse(core::str::from_utf8(lines.next()?).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_linux::sys;
+    use std::thread;
+
+    /// What a process finds on a machine with two nodes, whose CPUs all are its own.
+    fn two() -> Nodes {
+        let allowed = NodeBits::of(&[0, 1]).unwrap();
+        Nodes {
+            allowed,
+            runs_on_several: true,
+            first_policy: numa::policy().ok(),
+            touched: Touched::OnOne(0),
+        }
+    }
+
+    fn touched(bytes: usize) -> usize {
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, with all of its pages.
+        unsafe { sys::map_anonymous(0, bytes, read_write, libc::MAP_POPULATE) }.unwrap()
+    }
+
+    #[test]
+    fn large_blocks_are_new_until_many_lay_on_one_node() {
+        let own = NodeBits::of(&[numa::place().unwrap().1]).unwrap();
+        let (mut nodes, memory) = (two(), touched(NEW_BYTES));
+        for _ in 0..ENOUGH {
+            assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
+            assert_eq!(nodes.wanted(NEW_BYTES - 1), Wanted::On(own));
+            nodes.before_free(memory, NEW_BYTES - 1);
+            nodes.before_free(memory, NEW_BYTES);
+        }
+        assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
+        nodes.touched = Touched::OnSeveral;
+        nodes.before_free(memory, NEW_BYTES);
+        assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
+        nodes.runs_on_several = false;
+        assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
+        assert_eq!(Nodes::ONE.wanted(NEW_BYTES), Wanted::All);
+    }
+
+    #[test]
+    fn the_policy_of_the_thread_counts() {
+        // In a thread of its own: the policy dies with it.
+        let apart = thread::spawn(|| {
+            let (mut nodes, first) = (two(), NodeBits::of(&[0]).unwrap());
+            numa::set_policy(Mode::Bind, &first).unwrap();
+            assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(first));
+            numa::set_policy(Mode::Interleave, &first).unwrap();
+            assert_eq!(nodes.wanted(1), Wanted::Nothing);
+            nodes.first_policy = numa::policy().ok();
+            assert_eq!(nodes.wanted(1), Wanted::All);
+        });
+        assert!(apart.join().is_ok());
+    }
+}
