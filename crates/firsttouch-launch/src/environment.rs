@@ -5,7 +5,7 @@ use firsttouch_memory::agent_settings::{AgentSettings, Numbers, VARIABLE};
 use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_memory::{NodePolicy, Settings};
 use firsttouch_placement::{Pages, Placement, Resolved};
-use firsttouch_process::Environment;
+use firsttouch_process::{Environment, asked_to_bind};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -39,17 +39,17 @@ pub(crate) fn set_agent(environment: &mut Environment, settings: &AgentSettings<
     environment.set(VARIABLE, OsString::from_vec(text));
 }
 
-/// The OpenMP library of LLVM and Intel gives every thread all CPUs when nothing is asked of it, and so would undo ours.
-/// Whoever asks it for anything about CPUs is served by it. Kept from that, it takes all CPUs of the machine for its own
-/// and has to be told how many there are.
+/// The OpenMP library of LLVM and Intel gives every thread all CPUs when nothing is asked of it, or that it binds none, and so
+/// would undo ours. Whoever asks it for anything about CPUs is served by it. Kept from that, it takes all CPUs of the machine for
+/// its own and has to be told how many there are.
 fn keep_openmp_from_binding(environment: &mut Environment, cpus: usize) {
-    const AFFINITY: &str = "KMP_AFFINITY";
     const THREADS: &str = "OMP_NUM_THREADS";
-    let asked = [AFFINITY, "KMP_HW_SUBSET", "GOMP_CPU_AFFINITY", "OMP_PROC_BIND", "OMP_PLACES"];
-    if asked.iter().any(|name| environment.get(name).is_some()) {
+    if !asked_to_bind(environment).is_empty() {
         return;
     }
-    environment.set(AFFINITY, "disabled");
+    environment.set("KMP_AFFINITY", "disabled");
+    // It can be false only, which is what holds without it; the library warns where both are set.
+    environment.unset("OMP_PROC_BIND");
     if environment.get(THREADS).is_none() {
         environment.set(THREADS, cpus.to_string());
     }
@@ -177,6 +177,15 @@ mod tests {
         environment.set("OMP_PROC_BIND", "close");
         keep_openmp_from_binding(&mut environment, 6);
         assert_eq!((environment.get("KMP_AFFINITY"), environment.get("OMP_NUM_THREADS")), (None, None));
+        for (name, value) in
+            [("KMP_AFFINITY", "verbose,none"), ("OMP_PROC_BIND", "FALSE"), ("OMP_PLACES", "")]
+        {
+            let mut environment = Environment::default();
+            environment.set(name, value);
+            keep_openmp_from_binding(&mut environment, 6);
+            assert_eq!(environment.get("KMP_AFFINITY"), Some(OsStr::new("disabled")), "{name}={value}");
+            assert_eq!(environment.get("OMP_PROC_BIND"), None);
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::setup::found;
 use crate::threads::{self, Start, enter};
 use crate::{HEAP, channel};
 use core::arch::naked_asm;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::sys;
 
@@ -190,23 +190,33 @@ pub unsafe extern "C" fn pthread_join(handle: libc::pthread_t, answer: *mut *mut
     error
 }
 
-/// The kernel's answer to a question for CPUs, with what the program is to see of it; a positive error number otherwise.
-unsafe fn ask(thread: u32, bytes: usize, set: *mut libc::cpu_set_t) -> Result<(), i32> {
+/// The kernel's answer to a question for CPUs, the bytes that it filled, with what the program is to see of it; a positive error number
+/// otherwise.
+unsafe fn ask(thread: u32, bytes: usize, set: *mut libc::cpu_set_t) -> Result<usize, i32> {
     let active = is_active();
     let arguments = [thread as usize, bytes, set as usize, 0, 0, 0];
     // SAFETY: the caller's set, of the length that it names.
     let filled = unsafe { sys::call(libc::SYS_sched_getaffinity, arguments) }?;
-    // SAFETY: the same set; the kernel fills as much of it as it has CPUs for.
-    let set = unsafe { core::slice::from_raw_parts_mut(set.cast::<u8>(), bytes) };
-    set[filled..].fill(0);
     if active {
+        // SAFETY: the part of the same set that the kernel has filled.
+        let set = unsafe { core::slice::from_raw_parts_mut(set.cast::<u8>(), filled) };
         let thread = if thread == 0 { numa::thread_id() } else { thread };
         let shown = numa::affinity(thread).ok().and_then(|cpus| threads::shown_instead(thread, &cpus));
         let words = shown.map(|cpus| cpus.words().iter()).into_iter().flatten();
-        for (to, word) in set[..filled].chunks_exact_mut(8).zip(words) {
+        for (to, word) in set.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_ne_bytes());
         }
     }
+    Ok(filled)
+}
+
+/// The same as the C library's functions answer it: what the kernel has no CPUs for is zero.
+unsafe fn ask_whole(thread: u32, bytes: usize, set: *mut libc::cpu_set_t) -> Result<(), i32> {
+    let bytes = bytes.min(c_int::MAX as usize);
+    // SAFETY: the same contract.
+    let filled = unsafe { ask(thread, bytes, set) }?;
+    // SAFETY: the caller's set, of the length that it names, of which the kernel filled no more.
+    unsafe { set.cast::<u8>().add(filled).write_bytes(0, bytes - filled) };
     Ok(())
 }
 
@@ -242,7 +252,7 @@ pub unsafe extern "C" fn sched_getaffinity(
     cpus: *mut libc::cpu_set_t,
 ) -> c_int {
     // SAFETY: the same contract.
-    with_errno(unsafe { ask(thread as u32, bytes.min(c_int::MAX as usize), cpus) })
+    with_errno(unsafe { ask_whole(thread as u32, bytes, cpus) })
 }
 
 /// sched_setaffinity(2).
@@ -256,6 +266,39 @@ pub unsafe extern "C" fn sched_setaffinity(
     with_errno(unsafe { set(thread as u32, bytes, cpus) })
 }
 
+/// Where `syscall`(2) goes with a number of these calls: LLVM's OpenMP makes them so, and is answered as by their own functions.
+pub(crate) fn by_number(number: c_long) -> Option<usize> {
+    match number {
+        libc::SYS_sched_getaffinity => Some(getaffinity_by_number as *const () as usize),
+        libc::SYS_sched_setaffinity => Some(setaffinity_by_number as *const () as usize),
+        _ => None,
+    }
+}
+
+/// The call itself answers with the bytes that it filled, and leaves the others as they are.
+unsafe extern "C" fn getaffinity_by_number(
+    _number: c_long,
+    thread: libc::pid_t,
+    bytes: c_uint,
+    cpus: *mut libc::cpu_set_t,
+) -> c_long {
+    // SAFETY: the same contract.
+    match unsafe { ask(thread as u32, bytes as usize, cpus) } {
+        Ok(filled) => filled as c_long,
+        Err(error) => c_long::from(with_errno(Err(error))),
+    }
+}
+
+unsafe extern "C" fn setaffinity_by_number(
+    _number: c_long,
+    thread: libc::pid_t,
+    bytes: c_uint,
+    cpus: *const libc::cpu_set_t,
+) -> c_long {
+    // SAFETY: the same contract.
+    c_long::from(with_errno(unsafe { set(thread as u32, bytes as usize, cpus) }))
+}
+
 /// pthread_getaffinity_np(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_getaffinity_np(
@@ -267,7 +310,7 @@ pub unsafe extern "C" fn pthread_getaffinity_np(
         && let Some(thread) = threads::thread_of(handle as usize)
     {
         // SAFETY: the same contract.
-        return unsafe { ask(thread, bytes.min(c_int::MAX as usize), cpus) }.err().unwrap_or(0);
+        return unsafe { ask_whole(thread, bytes, cpus) }.err().unwrap_or(0);
     }
     // SAFETY: the same contract.
     unsafe { by_library(&GET_AFFINITY, handle, bytes, cpus) }

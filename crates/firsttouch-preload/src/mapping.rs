@@ -2,7 +2,7 @@
 //! memory.
 
 use crate::behind::Behind;
-use crate::binding::with_errno;
+use crate::binding::{self, with_errno};
 use crate::next::{SYSCALL, VMSPLICE};
 use crate::setup::found;
 use crate::{HEAP, prefault, rights};
@@ -155,7 +155,7 @@ extern "C" fn before_syscall(number: c_long, a: usize, b: usize, c: usize, d: us
     rights::note(number, &arguments);
     // SAFETY: the arguments of the call that follows; none that is looked at has six.
     unsafe { changes::note::<Behind>(number, &arguments) };
-    SYSCALL.find().unwrap_or(0)
+    binding::by_number(number).or_else(|| SYSCALL.find()).unwrap_or(0)
 }
 
 function_syscall!(before_syscall, { #[unsafe(no_mangle)] pub });

@@ -5,6 +5,7 @@
 //! - [`Launch`] starts a program: [`Launch::measure`] times it, [`Launch::exec`] becomes it, and
 //!   [`run_and_wait`] stands in for it, passing signals on.
 //! - [`Rank`] is what a launcher tells each process of a job; [`meet`] lets those on one machine tell each other something.
+//! - [`asked_to_bind`] tells whether a program's library of OpenMP places its threads itself.
 //! - [`Supervisor`] puts the memory of a running process onto huge pages from outside; [`whole_blocks`] finds what of it is
 //!   worth that.
 //!
@@ -23,6 +24,7 @@ mod inheritance;
 mod kind;
 mod launch;
 mod meeting;
+mod openmp;
 mod program;
 mod ranks;
 mod refusal;
@@ -43,6 +45,7 @@ pub use inheritance::{Inheritance, Step};
 pub use kind::{Linkage, Privilege, ProgramKind, agent_reach, preloaded_allocator};
 pub use launch::{Launch, Stream};
 pub use meeting::{Meeting, Met, launcher_of, meet};
+pub use openmp::asked_to_bind;
 pub use program::{Obstacle, Program, ProgramError, inspect, resolve};
 pub use ranks::Rank;
 pub use refusal::LaunchError;

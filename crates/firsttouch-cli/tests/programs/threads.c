@@ -1,11 +1,9 @@
-/* Says on which CPUs its threads may run: what the kernel says, past the C library, and what the program is told. */
+/* Says on which CPUs its threads may run: what the kernel says, and what the program is told. */
 #define _GNU_SOURCE
+#include "kernel_cpus.h"
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,17 +12,20 @@ extern char **environ;
 static pthread_barrier_t meeting;
 
 static void say(const char *who, int number) {
-    unsigned long set[128];
-    memset(set, 0, sizeof set);
-    syscall(SYS_sched_getaffinity, 0, sizeof set, set);
-    cpu_set_t told, by_handle;
+    cpu_set_t told, by_handle, by_number;
     sched_getaffinity(0, sizeof told, &told);
     pthread_getaffinity_np(pthread_self(), sizeof by_handle, &by_handle);
-    char line[4096];
+    /* The call itself answers with the bytes that it has filled, and leaves the others alone. */
+    unsigned char *bytes = memset(&by_number, 0x55, sizeof by_number);
+    long filled = syscall(SYS_sched_getaffinity, 0, sizeof by_number, &by_number);
+    for (long byte = filled; byte < (long)sizeof by_number; byte++) {
+        if (byte < 0 || bytes[byte] != 0x55) exit(5);
+        bytes[byte] = 0;
+    }
+    char line[65536];
     int length = sprintf(line, "%s %d on", who, number);
-    for (int cpu = 0; cpu < 8192; cpu++)
-        if (set[cpu / 64] >> (cpu % 64) & 1) length += sprintf(line + length, " %d", cpu);
-    sprintf(line + length, " told %d %d\n", CPU_COUNT(&told), CPU_COUNT(&by_handle));
+    length += kernel_cpus(line + length);
+    sprintf(line + length, " told %d %d %d\n", CPU_COUNT(&told), CPU_COUNT(&by_handle), CPU_COUNT(&by_number));
     fputs(line, stdout);
 }
 
@@ -61,11 +62,15 @@ static void *say_own(void *ignored) {
 }
 
 /* A thread that the program binds by attributes, one that it binds when it runs, and what they create. */
+static int binds_by_number;
 static void *bind_and_create(void *cpu) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET((int)(long)cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    if (binds_by_number)
+        syscall(SYS_sched_setaffinity, 0, sizeof one, &one);
+    else
+        pthread_setaffinity_np(pthread_self(), sizeof one, &one);
     say("bound", 0);
     pthread_t inner;
     pthread_create(&inner, NULL, say_own, NULL);
@@ -85,8 +90,10 @@ static void own(int cpu) {
         pthread_create(&thread, &attributes, say_own, NULL);
         pthread_join(thread, NULL);
     }
-    pthread_create(&thread, NULL, bind_and_create, (void *)(long)cpu);
-    pthread_join(thread, NULL);
+    for (binds_by_number = 0; binds_by_number < 2; binds_by_number++) {
+        pthread_create(&thread, NULL, bind_and_create, (void *)(long)cpu);
+        pthread_join(thread, NULL);
+    }
 }
 
 /* Every way to start another program. */

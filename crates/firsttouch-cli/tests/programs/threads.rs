@@ -59,8 +59,11 @@ fn cpus_of(lines: &[String], who: &str) -> Vec<(u32, Vec<u32>)> {
     lines.iter().filter_map(line).collect()
 }
 
+/// Where the programs of these tests find what they have in common.
+const HEADERS: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+
 fn program(folder: &Path) -> Option<PathBuf> {
-    compiled(folder, "threads", include_str!("threads.c"), &["-pthread"])
+    compiled(folder, "threads", include_str!("threads.c"), &["-pthread", HEADERS])
 }
 
 #[test]
@@ -78,7 +81,7 @@ fn threads_go_to_their_cpus_one_after_another_and_round_again() {
         assert_eq!(cpus, [order[number as usize % order.len()]], "thread {number}: {lines:?}");
     }
     // Asked for its CPUs, each thread is told of all: it has them to give away.
-    let told = format!("told {0} {0}", order.len());
+    let told = format!("told {0} {0} {0}", order.len());
     assert!(lines.iter().all(|line| line.ends_with(&told)), "{lines:?}");
     let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
     let reported = receipt["obtained"]["threads"].as_array().unwrap();
@@ -129,7 +132,7 @@ fn what_the_program_binds_itself_stays_as_it_wants() {
         let cpus = cpus_of(&lines, who);
         assert!(!cpus.is_empty() && cpus.iter().all(|(_, cpus)| *cpus == [order[0]]), "{lines:?}");
     }
-    assert!(lines.iter().all(|line| line.ends_with("told 1 1")), "the truth about its own: {lines:?}");
+    assert!(lines.iter().all(|line| line.ends_with("told 1 1 1")), "the truth about its own: {lines:?}");
     let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
     let notes = receipt["notes"].to_string();
     assert!(notes.contains("bound by the program itself"), "{receipt}");
@@ -175,20 +178,21 @@ fn team(output: &Output) -> (Vec<String>, BTreeMap<u32, Vec<u32>>) {
     (processors, cpus_of(&lines, "thread").into_iter().collect())
 }
 
+fn gnu(folder: &Path) -> Option<PathBuf> {
+    compiled(folder, "gnu", include_str!("openmp.c"), &["-fopenmp", HEADERS])
+}
+
+/// LLVM's library understands what GCC compiles. GNU's, which nothing is left for, is not to be loaded as well: it would bind the main thread.
+fn llvm(folder: &Path) -> Option<PathBuf> {
+    let library = ["-Wl,--no-as-needed", "-l:libomp.so.5", "-Wl,--as-needed"];
+    compiled(folder, "llvm", include_str!("openmp.c"), &[&["-fopenmp", HEADERS], &library[..]].concat())
+}
+
 #[test]
 fn openmp_threads_are_where_they_were_asked_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let Some(order) = order() else { return };
-    let source = include_str!("openmp.c");
-    let gnu = compiled(folder.path(), "gnu", source, &["-fopenmp"]);
-    // LLVM's library understands what GCC compiles.
-    let llvm = compiled(
-        folder.path(),
-        "llvm",
-        source,
-        &["-fopenmp", "-Wl,--push-state,--no-as-needed", "-l:libomp.so.5"],
-    );
-    for program in [gnu, llvm].into_iter().flatten() {
+    for program in [gnu(folder.path()), llvm(folder.path())].into_iter().flatten() {
         for pages in ["plain", "thp"] {
             let options = ["--pages", pages, "--threads", &words(&order)];
             let output = run(&options, &program, &[], &[("OMP_NUM_THREADS", "4")]);
@@ -210,10 +214,7 @@ fn openmp_threads_are_where_they_were_asked_to_be() {
 #[test]
 fn openmp_that_binds_its_threads_has_the_last_word() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(order) = order() else { return };
-    let Some(program) = compiled(folder.path(), "gnu", include_str!("openmp.c"), &["-fopenmp"]) else {
-        return;
-    };
+    let (Some(order), Some(program)) = (order(), gnu(folder.path())) else { return };
     let receipt = folder.path().join("receipt");
     let options = ["--threads", &words(&order), "--receipt", receipt.to_str().unwrap()];
     let places = format!("{{{}}}", order[1]);
@@ -222,6 +223,40 @@ fn openmp_that_binds_its_threads_has_the_last_word() {
     assert!(threads.values().all(|cpus| *cpus == [order[1]]), "{threads:?}");
     let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
     assert!(receipt["notes"].to_string().contains("the program"), "{receipt}");
+}
+
+/// LLVM's asks for its CPUs by the number of the system call, and only where it is asked for something about them.
+#[test]
+fn openmp_of_llvm_binds_its_threads_as_it_does_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (Some(order), Some(program), Some(taskset)) = (order(), llvm(folder.path()), installed("taskset"))
+    else {
+        return;
+    };
+    let first = format!("{{{}}}", order[1]);
+    for (name, value) in [
+        ("OMP_PROC_BIND", "close"),
+        ("OMP_PROC_BIND", "spread"),
+        ("OMP_PLACES", "threads"),
+        ("OMP_PLACES", &first),
+        ("GOMP_CPU_AFFINITY", &words(&order)),
+        ("KMP_AFFINITY", "compact"),
+        ("KMP_AFFINITY", "scatter"),
+        ("KMP_AFFINITY", "granularity=fine,compact"),
+        ("KMP_HW_SUBSET", "1s"),
+    ] {
+        let (cpus, asked) = (words(&order), [(name, value)]);
+        let mut alone = Command::new(&taskset);
+        let alone = alone.args(["-c", &cpus]).arg(&program).envs(asked).output().unwrap();
+        assert!(!team(&alone).1.is_empty(), "{alone:?}");
+        assert_eq!(team(&run(&["--threads", &cpus], &program, &[], &asked)), team(&alone), "{name}={value}");
+    }
+    // Asked to bind none it leaves them to us.
+    for asked in [("KMP_AFFINITY", "none"), ("KMP_AFFINITY", "disabled"), ("OMP_PROC_BIND", "false")] {
+        let (_, threads) = team(&run(&["--threads", &words(&order)], &program, &[], &[asked]));
+        let placed = order.iter().map(|cpu| vec![*cpu]).enumerate();
+        assert_eq!(threads, placed.map(|(number, cpu)| (number as u32, cpu)).collect(), "{asked:?}");
+    }
 }
 
 #[test]
@@ -268,7 +303,7 @@ fn workers_of_tbb_are_where_they_were_asked_to_be() {
         .args(["-std=c++17", "-O1", "-o"])
         .arg(&program)
         .arg(&source)
-        .args(["-ltbb", "-pthread"])
+        .args([HEADERS, "-ltbb", "-pthread"])
         .output()
         .unwrap();
     if !compiled.status.success() {

@@ -1,18 +1,10 @@
 //! Runtimes of threads that bind or count threads by variables of their own.
 
 use crate::{Evidence, Finding, Weight};
+use firsttouch_process::asked_to_bind;
 
-/// Variables that make a runtime bind its threads, and values that mean "do not".
-const BINDING: [(&str, &[&str]); 8] = [
-    ("OMP_PROC_BIND", &["false"]),
-    ("OMP_PLACES", &[]),
-    ("GOMP_CPU_AFFINITY", &[]),
-    ("KMP_AFFINITY", &["none", "disabled"]),
-    ("KMP_HW_SUBSET", &[]),
-    ("KMP_PLACE_THREADS", &[]),
-    ("I_MPI_PIN_DOMAIN", &[]),
-    ("MV2_CPU_MAPPING", &[]),
-];
+/// Variables that make a library of MPI bind its processes.
+const OF_MPI: [&str; 2] = ["I_MPI_PIN_DOMAIN", "MV2_CPU_MAPPING"];
 
 /// Variables that say how many threads there are.
 const COUNTING: [&str; 7] = [
@@ -31,15 +23,8 @@ pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
 }
 
 fn binding(evidence: &Evidence, findings: &mut Vec<Finding>) {
-    let set: Vec<(&str, String)> = BINDING
-        .iter()
-        .filter_map(|(name, off)| {
-            let value = evidence.variable(name)?;
-            // KMP_AFFINITY holds words and modifiers between commas.
-            let is_off = value.to_lowercase().split(',').any(|word| off.contains(&word.trim()));
-            (!is_off).then_some((*name, value))
-        })
-        .collect();
+    let mut set = asked_to_bind(&evidence.environment);
+    set.extend(OF_MPI.into_iter().filter_map(|name| Some((name, evidence.variable(name)?))));
     if set.is_empty() {
         return;
     }
