@@ -48,6 +48,9 @@ impl FileError {
             FileError::Access { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 "the disk is full (df): make room, or name a file on another"
             }
+            FileError::Access { source, .. } if source.kind() == std::io::ErrorKind::FileTooLarge => {
+                "files may not become that large: raise the limit (ulimit -f), or name one on another file system"
+            }
             FileError::Access { .. } => "see that the folder exists and may be written to",
             FileError::Content { .. } => {
                 "name another file; one that an earlier run kept here is made anew where it is removed"

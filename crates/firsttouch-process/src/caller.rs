@@ -1,4 +1,5 @@
 //! What this program was started with and no longer shows: signals that its caller ignores, and standard streams that it closed.
+//! Also the one signal that would end it where the program that it stands in for goes on.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -40,6 +41,9 @@ extern "C" fn note() {
             CHILD.store(true, Ordering::Relaxed);
             libc::signal(libc::SIGCHLD, libc::SIG_DFL);
         }
+        if !is_ignored(libc::SIGXFSZ) {
+            libc::signal(libc::SIGXFSZ, too_large as *const () as libc::sighandler_t);
+        }
         for stream in 0..3 {
             if libc::fcntl(stream, libc::F_GETFD) < 0 {
                 CLOSED.fetch_or(1 << stream, Ordering::Relaxed);
@@ -47,6 +51,10 @@ extern "C" fn note() {
         }
     }
 }
+
+/// A file of ours that becomes larger than the limit (`ulimit -f`) is an error of writing it, as on a full disk. A handler, which
+/// no program inherits: what is ignored would stay ignored in what we start.
+extern "C" fn too_large(_signal: libc::c_int) {}
 
 /// Whether our caller closed a standard stream, 0 to 2, which a program that gets it from our caller then has closed, too.
 pub fn is_closed(stream: usize) -> bool {

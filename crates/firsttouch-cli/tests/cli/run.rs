@@ -327,6 +327,28 @@ fn a_receipt_that_cannot_be_written_is_refused_before_the_program_or_costs_no_st
     }
 }
 
+/// `ulimit -f`: the kernel ends who writes more and does nothing about it, which is the program's to decide and not ours.
+#[test]
+fn a_receipt_larger_than_files_may_be_costs_no_status() {
+    let scratch = tempfile::tempdir().unwrap();
+    let receipt = scratch.path().join("receipt").to_str().unwrap().to_owned();
+    let program = ["sh", "-c", "grep Sig[IC] /proc/self/status; exit 7"];
+    for caller in ["", "trap '' XFSZ; "] {
+        let under_limit = |words: &[&[&str]]| {
+            let line = format!("{caller}ulimit -f 0; exec \"$@\"");
+            Command::new("sh").args(["-c", &line, "sh"]).args(words.concat()).output().unwrap()
+        };
+        let alone = under_limit(&[&program]);
+        assert_code(&alone, 7);
+        let ours = [env!("CARGO_BIN_EXE_firsttouch"), "run", "--pages", "plain", "--receipt", &receipt, "--"];
+        let output = under_limit(&[&ours, &program]);
+        assert_code(&output, 7);
+        assert_eq!(stdout(&output), stdout(&alone), "what the program does about signals");
+        let said = stderr(&output);
+        assert!(said.contains(&format!("error: cannot write {receipt}\n  File too large")), "{said}");
+    }
+}
+
 #[test]
 fn a_record_that_found_no_space_says_so() {
     let scratch = tempfile::tempdir().unwrap();
