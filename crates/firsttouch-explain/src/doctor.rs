@@ -19,6 +19,8 @@ pub struct MachineEvidence {
     pub settings: Settings,
     /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
     pub trials: Vec<(&'static str, Trial)>,
+    /// Why there was no child to try them in.
+    pub untried: Option<String>,
     /// What was measured, if anything was.
     pub measurements: Measurements,
 }
@@ -47,9 +49,11 @@ impl MachineEvidence {
     /// The same for a machine that was read already, from below a root if it was.
     pub fn of(machine: Machine, root: Option<&Root>) -> MachineEvidence {
         let live = root.is_some_and(Root::is_live);
+        let tried = if live { trials::placement_calls() } else { Ok(Vec::new()) };
         MachineEvidence {
             settings: root.map(Settings::read).unwrap_or_default(),
-            trials: if live { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
+            untried: tried.as_ref().err().map(ToString::to_string),
+            trials: tried.unwrap_or_default(),
             measurements: Measurements::default(),
             report: StatusReport::of(machine),
         }

@@ -71,6 +71,18 @@ fn the_cpus_of_the_group_are_the_ones_there_are() {
     assert_code(&group.run(&["run", "-C", &first.to_string(), "--", "true"]), 125);
 }
 
+/// The machine is the live one all the same.
+#[test]
+fn a_group_without_room_for_a_child_is_told_of() {
+    let Some(group) = Group::with("pids", ["pids.max"; 2], "1") else { return };
+    let output = group.run(&["doctor", "--json"]);
+    assert_code(&output, 0);
+    let unseen = &json(&stdout(&output))["hosts"][0]["unseen"];
+    let (topic, why) = (&unseen[0]["topic"], unseen[0]["why"].as_str().unwrap_or_default());
+    assert!(topic == "calls of the kernel" && why.starts_with("no process could be started"), "{unseen:#}");
+    assert!(!unseen.to_string().contains("record"), "{unseen:#}");
+}
+
 #[test]
 fn the_reserved_pages_of_the_group_are_what_there_is() {
     let files = ["hugetlb.2MB.limit_in_bytes", "hugetlb.2MB.max"];

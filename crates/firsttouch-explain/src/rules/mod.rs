@@ -37,6 +37,7 @@ fn of_the_machine(evidence: &Evidence, findings: &mut Vec<Finding>) {
         report: evidence.report.clone(),
         settings: evidence.settings.clone(),
         trials: Vec::new(),
+        untried: None,
         measurements: Measurements::default(),
     });
     findings.extend(found.into_iter().filter(|finding| {

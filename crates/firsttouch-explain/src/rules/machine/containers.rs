@@ -21,7 +21,7 @@ pub(super) fn find(found: &mut Found<'_>) {
         found.add(
             noted("seccomp", what, effect)
                 .proof("/proc/self/status", format!("Seccomp: {mode}"))
-                .remedy("firsttouch doctor on the machine itself tries them"),
+                .remedy("firsttouch doctor on the machine itself, where it may start a process, tries them"),
         );
     }
 }

@@ -8,8 +8,10 @@ pub(crate) fn unseen(evidence: &MachineEvidence) -> Vec<Unseen> {
     let (settings, machine) = (&evidence.settings, &evidence.report.machine);
     let mut list = Vec::new();
     let mut add = |topic: &str, why: String| list.push(Unseen { topic: topic.to_owned(), why });
-    let live = !evidence.trials.is_empty();
-    if !live {
+    let live = !evidence.trials.is_empty() || evidence.untried.is_some();
+    if let Some(error) = &evidence.untried {
+        add("calls of the kernel", format!("no process could be started to try them: {error}"));
+    } else if !live {
         add("calls of the kernel", "a recorded machine's kernel cannot be asked".to_owned());
     }
     let files = [
