@@ -15,6 +15,10 @@ use std::time::Duration;
 
 /// Launchers start the processes of a machine within seconds; a busy machine takes longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// So long whoever starts them need not know of it.
+const SILENT_WAIT: Duration = Duration::from_secs(5);
+/// What is to be done about ranks that do not come.
+const ALL_COME: &str = "start all of them under firsttouch run --ranks, or say how many come: --ranks N";
 
 /// One of the processes of a job on this machine.
 #[derive(Debug)]
@@ -120,15 +124,17 @@ pub(crate) fn place(
     let online = machine.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id);
     let mask: Vec<u32> = online.filter(|cpu| allowed.is_none_or(|allowed| allowed.contains(cpu))).collect();
     let launcher = launcher_of(told.as_ref().and_then(|told| told.number.as_ref()))?;
-    let met = gather(ranks, local_rank, launcher, own, &mask)?;
+    let met = gather(ranks, local_rank, launcher, own, &mask, quiet)?;
     let absent = met.told.iter().filter(|word| word.is_none()).count();
     if absent > 0 && !quiet {
         let what = format!(
             "{absent} of {ranks} ranks of this machine did not come within {} s",
             LONGEST_WAIT.as_secs()
         );
-        let remedy = "start all of them under firsttouch run --ranks, or say how many come: --ranks N";
-        output::warning(&format!("{what}: they are taken to have the CPUs that this one has"), Some(remedy));
+        output::warning(
+            &format!("{what}: they are taken to have the CPUs that this one has"),
+            Some(ALL_COME),
+        );
     }
     let rank = told.as_ref().and_then(|told| told.rank).unwrap_or(met.local_rank);
     if let Some(only) = only.filter(|only| !only.contains(rank)) {
@@ -186,14 +192,23 @@ fn gather(
     launcher: (u32, u64),
     own: &Environment,
     mask: &[u32],
+    quiet: bool,
 ) -> Outcome<Met> {
     let word = format_list(mask);
     if ranks == 1 {
         return Ok(Met { local_rank: 0, told: vec![Some(word)] });
     }
     let folder = temporary(own);
-    let meeting = Meeting { folder, launcher, ranks, local_rank, word: &word, limit: LONGEST_WAIT };
-    meet(&meeting).map_err(|error| {
+    let tell = |come: usize| {
+        let limit = LONGEST_WAIT.as_secs();
+        let what = format!(
+            "{come} of {ranks} ranks of this machine have come; the others are waited for, {limit} s at most"
+        );
+        output::warning(&what, Some(ALL_COME));
+    };
+    let silent = if quiet { LONGEST_WAIT } else { SILENT_WAIT };
+    let meeting = Meeting { folder, launcher, ranks, local_rank, word: &word, limit: LONGEST_WAIT, silent };
+    meet(&meeting, tell).map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
             let what =
                 format!("more than {ranks} processes of this machine take part, or two have the same rank");

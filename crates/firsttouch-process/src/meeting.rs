@@ -36,6 +36,8 @@ pub struct Meeting<'a> {
     pub word: &'a str,
     /// How long to wait for the others.
     pub limit: Duration,
+    /// How long to wait without a word.
+    pub silent: Duration,
 }
 
 /// Who came.
@@ -91,11 +93,12 @@ pub fn launcher_of(number: Option<&(&'static str, String)>) -> io::Result<(u32, 
     Ok((above.0, above.1))
 }
 
-/// Tells the others, and waits until all have come, or the time is over.
+/// Tells the others, and waits until all have come, or the time is over. Where that takes long, the first of those who wait calls
+/// `tell`, once, with how many have come.
 ///
 /// # Errors
 /// Where there can be no such file, or somebody else's is there; `AlreadyExists` where another process is that rank, or all are there.
-pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
+pub fn meet(meeting: &Meeting<'_>, tell: impl Fn(usize)) -> io::Result<Met> {
     let user = fs::metadata("/proc/self")?.uid();
     let name = format!("{PREFIX}{user}-{}-{}", meeting.launcher.0, meeting.launcher.1);
     let place = Place { path: meeting.folder.join(name), user };
@@ -105,8 +108,10 @@ pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
     let own = std::process::id();
     let process = (own, Stat::read(&Root::live(), own)?.start_ticks);
     let mut local_rank = None;
+    let mut is_told = false;
     loop {
         let is_late = begun.elapsed() >= meeting.limit;
+        let mut come = None;
         let mut met = None;
         place.change(|lines| {
             let is_full = |lines: &[Line]| lines.len() >= meeting.ranks as usize;
@@ -130,6 +135,9 @@ pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
                 let word = meeting.word.to_owned();
                 lines.push(Line { has_read: false, local_rank: free, process, word });
             }
+            if lines.iter().map(|line| line.local_rank).min() == local_rank {
+                come = Some(lines.len());
+            }
             if is_full(lines) || is_late {
                 let of =
                     |rank| lines.iter().find(|line| line.local_rank == rank).map(|line| line.word.clone());
@@ -147,6 +155,10 @@ pub fn meet(meeting: &Meeting<'_>) -> io::Result<Met> {
         })?;
         if let Some(met) = met {
             return Ok(met);
+        }
+        if let Some(come) = come.filter(|_| !is_told && begun.elapsed() >= meeting.silent) {
+            is_told = true;
+            tell(come);
         }
         thread::sleep(PAUSE);
     }
@@ -224,7 +236,15 @@ mod tests {
     const LAUNCHER: (u32, u64) = (4711, 42);
 
     fn meeting<'a>(folder: &'a Path, local_rank: Option<u32>, word: &'a str) -> Meeting<'a> {
-        Meeting { folder, launcher: LAUNCHER, ranks: 3, local_rank, word, limit: Duration::from_secs(100) }
+        Meeting {
+            folder,
+            launcher: LAUNCHER,
+            ranks: 3,
+            local_rank,
+            word,
+            limit: Duration::from_secs(100),
+            silent: Duration::ZERO,
+        }
     }
 
     fn path(folder: &Path) -> PathBuf {
@@ -236,7 +256,7 @@ mod tests {
         thread::scope(|scope| {
             let met = ranks.map(|rank| {
                 let word = rank.map_or("0-3".to_owned(), |rank| format!("{rank}"));
-                scope.spawn(move || meet(&meeting(folder, rank, &word)).expect("all come"))
+                scope.spawn(move || meet(&meeting(folder, rank, &word), |_| ()).expect("all come"))
             });
             met.into_iter().map(|met| met.join().expect("no panic")).collect()
         })
@@ -272,7 +292,7 @@ mod tests {
     fn who_does_not_come_is_not_waited_for_without_end() {
         let scratch = tempfile::tempdir().expect("a folder");
         let alone = Meeting { limit: Duration::ZERO, ..meeting(scratch.path(), Some(1), "5") };
-        let met = meet(&alone).expect("it may go on");
+        let met = meet(&alone, |_| ()).expect("it may go on");
         assert_eq!(met.told, [None, Some("5".to_owned()), None]);
         assert!(!path(scratch.path()).exists());
         // What is left by those who were killed goes, when nobody can be waiting there.
@@ -284,13 +304,35 @@ mod tests {
             file.set_modified(std::time::SystemTime::now() - 2 * LONG_AGO).expect("set");
         }
         File::open(&young).expect("there").set_modified(std::time::SystemTime::now()).expect("set");
-        meet(&alone).expect("it may go on");
+        meet(&alone, |_| ()).expect("it may go on");
         assert_eq!((old.exists(), young.exists(), theirs.exists()), (false, true, true));
         // Another is that rank, and lives.
         let own = Stat::read(&Root::live(), std::process::id()).expect("we live");
         fs::write(path(scratch.path()), format!("waits 1 {} {} 5\n", own.pid, own.start_ticks))
             .expect("written");
-        assert_eq!(meet(&alone).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(meet(&alone, |_| ()).expect_err("taken").kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn the_first_who_waits_long_says_so_once() {
+        let scratch = tempfile::tempdir().expect("a folder");
+        let (told, waits) = std::sync::mpsc::channel();
+        let come = |rank, told: std::sync::mpsc::Sender<usize>| {
+            meet(&meeting(scratch.path(), Some(rank), "5"), |come| told.send(come).expect("heard"))
+                .expect("all come");
+        };
+        thread::scope(|scope| {
+            let first = told.clone();
+            scope.spawn(move || come(0, first));
+            // The others come when they are missed.
+            assert_eq!(waits.recv_timeout(Duration::from_secs(100)).expect("it says so"), 1);
+            for rank in [1, 2] {
+                let told = told.clone();
+                scope.spawn(move || come(rank, told));
+            }
+        });
+        drop(told);
+        assert_eq!(waits.iter().count(), 0);
     }
 
     #[test]

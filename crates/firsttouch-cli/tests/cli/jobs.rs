@@ -3,8 +3,9 @@
 use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// What a rank prints: its CPUs.
 const SHOW: [&str; 3] = ["sed", "-n", "s/^Cpus_allowed_list:\\t//p"];
@@ -188,6 +189,31 @@ fn processes_of_one_parent_are_ranks_where_no_launcher_is() {
     // Each share once in each round.
     assert!(lists[0] == lists[1] && lists[2] == lists[3] && lists[1] != lists[2], "{lists:?}");
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0, "a file of the meeting is left");
+}
+
+/// Of two the second is started once the first has said that it is missed.
+#[test]
+fn ranks_that_are_waited_for_long_are_asked_for() {
+    if cpus().len() < 2 {
+        return skipped("two ranks need two CPUs");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let rank = || {
+        let mut command = firsttouch();
+        command.args(["run", "--pages", "plain", "--ranks", "2", "--"]).args(SHOW).arg("/proc/self/status");
+        command.env("TMPDIR", scratch.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let mut first = rank();
+    let mut said = BufReader::new(first.stderr.take().unwrap()).lines();
+    let warning = said.next().unwrap().unwrap();
+    assert!(warning.contains("1 of 2 ranks of this machine have come"), "{warning}");
+    let second = rank().wait_with_output().unwrap();
+    let shares = [first.wait_with_output().unwrap(), second].map(|output| apart(&output).concat());
+    let both = BTreeSet::from_iter(shares.concat());
+    assert_eq!(both, BTreeSet::from_iter(cpus()));
+    let rest: Vec<String> = said.map(Result::unwrap).collect();
+    assert!(rest.len() == 1 && rest[0].contains("or say how many come: --ranks N"), "{rest:?}");
 }
 
 #[test]
