@@ -1,9 +1,9 @@
-// Memory that processes share has a switch of its own for huge pages: where that denies them, the receipt says so.
+// Memory that processes share has a switch of its own for huge pages: where that denies them, the receipt says so (from PAGEMAP_SCAN, Linux 6.7, on).
 //# requires: root
 //# requires: thp=madvise
 //# requires: shmem=deny
 //# run: --pages thp --prefault
-//# where: linux>=5.14
+//# where: linux>=6.7
 //# expect: complete=true
 //# expect: shortfall=shared-thp-never>=32M
 //# run: --pages 4k --prefault
