@@ -144,13 +144,12 @@ mod tests {
         fs::write(&path, "{\"kind\":\"attach-jou").unwrap();
         let other = folder.path().join("8-99.jsonl");
         fs::write(&other, "hello\n").unwrap();
-        let listed: Vec<PathBuf> =
-            kept(&root, folder.path()).unwrap().into_iter().map(|kept| kept.path).collect();
-        assert_eq!(listed, [other.clone()]);
+        let listed = kept(&root, folder.path()).unwrap();
+        assert!(listed.len() == 1 && listed[0].path == other, "{listed:?}");
         let open = JournalFile::open_kept(&path, "").unwrap();
-        assert_eq!(forget(&root, folder.path()).unwrap(), [PathBuf::new(); 0]);
+        assert!(forget(&root, folder.path()).unwrap().is_empty());
         drop(open);
-        assert_eq!(forget(&root, folder.path()).unwrap(), [path.clone()]);
+        assert_eq!(forget(&root, folder.path()).unwrap().len(), 1);
         assert!(!path.exists() && other.exists());
     }
 }
