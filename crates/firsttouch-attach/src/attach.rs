@@ -214,7 +214,8 @@ fn with_journal(
     }
     let job = plan(&mut work, request, &before.areas.worked_on)
         .map_err(|halt| AttachError::of(halt, pid, "look at the memory"))?;
-    if thp_is_forbidden(target) && request.asked.huge_pages {
+    let is_forbidden = request.asked.huge_pages && thp_is_forbidden(target);
+    if is_forbidden {
         work.shortfalls.add(Reason::ThpDisabledByPrctl, 0);
     }
     let begun = Instant::now();
@@ -246,7 +247,8 @@ fn with_journal(
         };
         if let Some(now) = now {
             if request.asked.huge_pages {
-                collapse::account(&mut work, &now.areas, &collapsed, job.plan.collapse_bytes);
+                let rest = if is_forbidden { Reason::ThpDisabledByPrctl } else { Reason::NoWholeBlock };
+                collapse::account(&mut work, &now.areas, &collapsed, job.plan.collapse_bytes, rest);
             }
             after = now.receipt;
         } else {

@@ -219,8 +219,14 @@ fn is_mapped(work: &Work<'_>, range: Range<u64>) -> bool {
 }
 
 /// Takes note of what was left on base pages, by why; `areas` are those of afterwards, `planned_bytes` what was to be gone
-/// through.
-pub(crate) fn account(work: &mut Work<'_>, areas: &Areas, outcome: &Collapsed, planned_bytes: u64) {
+/// through, `reason` that of what was not worth it.
+pub(crate) fn account(
+    work: &mut Work<'_>,
+    areas: &Areas,
+    outcome: &Collapsed,
+    planned_bytes: u64,
+    reason: Reason,
+) {
     let sum = |of: fn(&Area) -> bool| {
         areas.worked_on.iter().filter(|area| of(area)).map(Area::small_bytes).sum::<u64>()
     };
@@ -244,7 +250,7 @@ pub(crate) fn account(work: &mut Work<'_>, areas: &Areas, outcome: &Collapsed, p
         rest -= bytes;
         shortfalls.push((reason, bytes));
     }
-    shortfalls.push((Reason::NoWholeBlock, rest));
+    shortfalls.push((reason, rest));
     shortfalls.extend(&areas.left);
     for (reason, bytes) in shortfalls {
         match reason {

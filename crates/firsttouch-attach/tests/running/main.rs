@@ -29,7 +29,7 @@ const BY_ITSELF: u64 = 16 * MIB;
 
 /// Fills MiB of memory on base pages, without a word about the mapping, so that the kernel's own thread leaves it alone
 /// where huge pages are for those who ask; starts threads, says the address, and obeys single letters: `e` executes itself
-/// again, `f` forbids huge pages, `t` makes another thread, `q` checks what it filled and ends.
+/// again, `f` forbids huge pages, `d` disables them for the process, `t` makes another thread, `q` checks what it filled and ends.
 const PROGRAM: &str = "\
 #include <pthread.h>
 #include <stdio.h>
@@ -51,6 +51,7 @@ int main(int count, char **words) {
         switch (getchar()) {
         case 'e': execv(words[0], words); return 2;
         case 'f': madvise(block, bytes, MADV_NOHUGEPAGE); break;
+        case 'd': prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); break;
         case 't': { pthread_t t; pthread_create(&t, 0, wait_for_ever, 0); break; }
         case 'u': munmap(block + bytes / 2, bytes / 2); bytes /= 2; break;
         default:
@@ -267,6 +268,17 @@ fn what_the_program_forbids_is_left_and_told() {
         assert!(told.is_some_and(|short| short.bytes >= 28 * MIB - BY_ITSELF), "{:?}", report.shortfalls);
         running.ends_well();
     }
+}
+
+#[test]
+fn what_the_process_has_disabled_is_left_and_told() {
+    let Some(mut running) = Running::start(32, 0) else { return };
+    running.tell('d');
+    let Some(report) = attached(&running, &huge_pages()) else { return };
+    assert_eq!((report.planned.collapse_bytes, report.collapsed_bytes), (0, 0));
+    let told = report.shortfalls.iter().find(|short| short.reason == Reason::ThpDisabledByPrctl);
+    assert!(told.is_some_and(|short| short.bytes >= 32 * MIB - BY_ITSELF), "{:?}", report.shortfalls);
+    running.ends_well();
 }
 
 #[test]
