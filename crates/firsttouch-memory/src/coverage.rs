@@ -134,7 +134,7 @@ fn smaps(start: usize, end: usize) -> Option<Coverage> {
         } else if inside && let Some((key, kib)) = keyed_kib(line) {
             match key {
                 b"Rss" => coverage.small += kib << 10,
-                b"AnonHugePages" => {
+                b"AnonHugePages" | b"ShmemPmdMapped" => {
                     coverage.huge += kib << 10;
                     coverage.small = coverage.small.saturating_sub(kib << 10);
                 }

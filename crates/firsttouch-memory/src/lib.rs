@@ -71,7 +71,7 @@ pub use reason::Reason;
 pub use record::RecordFile;
 pub use region::{
     Advice, Builder, Growth, Naming, NodePolicy, PlainData, Region, RegionError, RegionReceipt, Replicated,
-    ReplicationCost, SharedRegion, why_shared_is_small,
+    ReplicationCost, SharedRegion, small_shared,
 };
 pub use resize::Resized;
 pub use settings::{Settings, Totals};

@@ -11,7 +11,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicU8, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::Prefault;
-use firsttouch_memory::{BASE, Coverage, HUGE, Pages, Reason, why_shared_is_small};
+use firsttouch_memory::{BASE, HUGE, Pages, Reason, small_shared};
 
 /// Starting a thread costs some tens of microseconds, creating this many bytes of huge pages some milliseconds.
 const BYTES_PER_THREAD: usize = 64 << 20;
@@ -97,12 +97,10 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
     });
     if let Some(refusal) = shares.iter().find_map(|share| share.refusal)
         && record::is_due()
-        && let Some(small @ 1..) = Coverage::of(start, end).map(|seen| seen.small)
+        && let Some((small, why)) = small_shared(start, end)
     {
-        let reason = match why_shared_is_small() {
-            Reason::NoContiguousMemory if refusal == libc::EINVAL => Reason::KernelTooOld,
-            reason => reason,
-        };
+        let is_unknown = refusal == libc::EINVAL && why == Reason::NoContiguousMemory;
+        let reason = if is_unknown { Reason::KernelTooOld } else { why };
         HEAP.refuse(reason, small);
     }
 }

@@ -27,7 +27,7 @@ pub use policy::NodePolicy;
 pub use receipt::RegionReceipt;
 pub use replicated::{Replicated, ReplicationCost};
 pub use resize::Growth;
-pub use shared::{SharedRegion, why_shared_is_small};
+pub use shared::{SharedRegion, small_shared};
 
 use crate::arena::{MOST_SPLIT_CHUNKS, keep_below_2m};
 use crate::backing::Backing;

@@ -277,7 +277,7 @@ impl SharedRegion {
             // The name of the file.
             naming: if self.asked.name.is_none() { Naming::Unnamed } else { Naming::Shown },
             nodes: coverage::nodes(start, end),
-            pages_reason: self.fallback.or_else(|| is_small.then(why_shared_is_small)),
+            pages_reason: self.fallback.or_else(|| is_small.then(why_small)),
             policy_reason: self.unplaced,
         }
     }
@@ -292,8 +292,14 @@ impl Access {
     }
 }
 
+/// How many bytes of a mapping of shared memory have small pages, and why; `None` if none have.
+pub fn small_shared(start: usize, end: usize) -> Option<(usize, Reason)> {
+    let small = Reader::open()?.read(start, end)?.small;
+    (small > 0).then(|| (small, why_small()))
+}
+
 /// Why shared memory has small pages; it has a switch of its own.
-pub fn why_shared_is_small() -> Reason {
+fn why_small() -> Reason {
     const ENABLED: &core::ffi::CStr = c"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     let is_off =
         [&b"never"[..], b"deny"].iter().any(|word| coverage::is_selected(ENABLED, word) == Some(true));

@@ -1,9 +1,9 @@
-// Memory that processes share has a switch of its own for huge pages: where that denies them, the receipt says so (from PAGEMAP_SCAN, Linux 6.7, on).
+// Memory that processes share has a switch of its own for huge pages: where that denies them, the receipt says so.
 //# requires: root
 //# requires: thp=madvise
 //# requires: shmem=deny
 //# run: --pages thp --prefault
-//# where: linux>=6.7
+//# where: linux>=5.14
 //# expect: complete=true
 //# expect: shortfall=shared-thp-never>=32M
 //# run: --pages 4k --prefault
