@@ -445,8 +445,8 @@ impl Inner {
         for (slot, arena) in self.arenas.iter_mut().enumerate() {
             let (mut from, mut until) = (span.part(slot), span.part(slot + 1));
             if let Some(arena) = arena {
-                arena.ration();
                 (from, until) = (arena.end(), arena.most_end());
+                arena.ration();
             }
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
             let _ = unsafe { sys::unmap(from, until - from) };

@@ -18,7 +18,8 @@ struct Table {
 }
 
 impl Table {
-    const NONE: Table = Table { at: 0, reserved_bytes: 0, open_bytes: 0 };
+    /// Where there are no entries and no words, they are at an address that both may have.
+    const NONE: Table = Table { at: BASE, reserved_bytes: 0, open_bytes: 0 };
 
     fn reserve(bytes: usize) -> Option<Table> {
         let reserved_bytes = bytes.next_multiple_of(BASE);
@@ -50,6 +51,15 @@ impl Table {
             *self = Table { at, reserved_bytes: self.reserved_bytes.max(bytes), open_bytes: bytes };
         }
         opened.is_ok()
+    }
+
+    /// Gives up all of it.
+    fn close(&mut self) {
+        if self.reserved_bytes > 0 {
+            // SAFETY: our own mapping, of which nobody keeps an address.
+            let _ = unsafe { sys::unmap(self.at, self.reserved_bytes) };
+        }
+        *self = Table::NONE;
     }
 
     /// Gives up what is not open.
@@ -135,6 +145,15 @@ impl Tables {
         self.dirty.cut();
         self.cuts.cut();
         self.mapped.cut();
+    }
+
+    /// Gives up all tables: they describe nothing, and nothing is reserved for them.
+    pub(crate) fn close(&mut self) {
+        self.pages = 0;
+        for table in [&mut self.entries, &mut self.starts, &mut self.dirty, &mut self.cuts, &mut self.mapped]
+        {
+            table.close();
+        }
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {

@@ -1,6 +1,6 @@
 //! What an arena gives up for a program whose address space or data is limited.
 
-use super::{Arena, Grain};
+use super::{Arena, Grain, NOWHERE};
 use crate::extents::Extents;
 use crate::pages::{BASE, Page};
 use firsttouch_linux::sys;
@@ -24,6 +24,13 @@ impl Arena {
         // The first chunk is there for looks at others only.
         if Extents::live_at(self.table(), 0).is_some_and(|(_, block)| block.is_retired()) {
             self.unmap_chunks(0, self.chunk_pages());
+        }
+        // Of so many pages as there once were the tables are memory, too, which counts against limits of data and of what is locked.
+        if Extents::runs(self.table()).all(|(_, _, block)| block.is_none_or(|block| block.is_retired())) {
+            self.tables.close();
+            self.extents = Extents::new();
+            (self.used_to, self.recycled_pages, self.retired_runs) = (0, 0, 0);
+            (self.unoffered_pages, self.unoffered) = (0, NOWHERE);
         }
     }
 

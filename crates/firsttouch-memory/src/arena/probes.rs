@@ -30,8 +30,11 @@ impl Arena {
         self.note_cuts(first, self.chunk_pages());
     }
 
-    /// Pages of a chunk that are resident; `None` if not all of it is mapped.
+    /// Pages of a chunk that are resident; `None` if not all of it is mapped, or is another's by now.
     pub(crate) fn touched_pages(&self, first: Page) -> Option<u32> {
+        if first >= self.tables.pages() || !self.is_mapped_page(first) {
+            return None;
+        }
         let mut pages = [0_u8; HUGE / BASE];
         sys::resident_pages(self.address(first), &mut pages).ok()?;
         Some(pages.iter().map(|page| u32::from(page & 1)).sum())
