@@ -45,8 +45,9 @@ enum Touched {
 
 /// So many large blocks in a row that lie on one node each show that their program does not spread them.
 const ENOUGH: u32 = 16;
-/// A block whose nodes are looked at is asked about in so many places.
-const PROBES: usize = 64;
+/// A block whose nodes are looked at is asked about in so many places. Few, as there may be little stack: here, and below, it takes
+/// some only where there are several nodes.
+const PROBES: usize = 32;
 
 impl Nodes {
     /// One node, as on most machines.
@@ -70,12 +71,21 @@ impl Nodes {
         }
     }
 
+    /// Whether it matters where memory lies.
+    pub(crate) fn are_several(&self) -> bool {
+        !self.allowed.is_empty()
+    }
+
     /// Looks where a block lies that is about to be freed.
     pub(crate) fn before_free(&mut self, address: usize, bytes: usize) {
-        let Touched::OnOne(count) = self.touched else { return };
-        if bytes < NEW_BYTES || count == ENOUGH || !self.runs_on_several {
-            return;
+        if self.runs_on_several && bytes >= NEW_BYTES {
+            self.look(address, bytes);
         }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, address: usize, bytes: usize) {
+        let Touched::OnOne(count @ ..ENOUGH) = self.touched else { return };
         // Under any other policy it says nothing of who touches what.
         if !numa::policy().is_ok_and(|(_, nodes)| nodes.is_empty()) {
             return;
@@ -97,7 +107,7 @@ impl Nodes {
 
     /// What of recycled memory may serve a block of so many bytes of the calling thread's.
     pub(crate) fn wanted(&self, bytes: usize) -> Wanted {
-        if self.allowed.is_empty() {
+        if !self.are_several() {
             return Wanted::All;
         }
         let is_new_without_us = bytes >= NEW_BYTES;

@@ -1,6 +1,6 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Grain, Taken, Wanted};
+use crate::arena::{Arena, Grain, Taken};
 use crate::backing::Backing;
 use crate::extents::{Block, Extents};
 use crate::footprint::{Footprint, Placed};
@@ -214,9 +214,15 @@ impl Inner {
         if let Some((arena, sparse)) = self.watched(slot) {
             sparse.before_growth(arena);
         }
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            let recycles = arena.recycled_pages > 0 && !self.confined;
-            arena.wanted = if recycles { self.nodes.wanted(more) } else { Wanted::All };
+        if self.nodes.are_several() && !self.confined {
+            self.set_wanted(slot, more);
+        }
+    }
+
+    #[inline(never)]
+    fn set_wanted(&mut self, slot: usize, bytes: usize) {
+        if let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.recycled_pages > 0) {
+            arena.wanted = self.nodes.wanted(bytes);
         }
     }
 

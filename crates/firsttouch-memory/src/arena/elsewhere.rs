@@ -20,22 +20,29 @@ pub(crate) enum Wanted {
 /// Of a chunk so many pages are asked about, one in each part of it: a huge page lies on one node.
 const PROBES: usize = 4;
 /// Chunks that the kernel is asked about in one call.
-const CHUNKS: usize = 16;
+const CHUNKS: usize = 8;
 
 impl Arena {
     /// Returns recycled pages that may not serve to the kernel, of a run that was taken just now, in whole chunks. What blocks
     /// share stays, and so do pages of a pool, whose nodes the pool has chosen, and what we lay out ourselves.
     pub(super) fn leave_elsewhere(&mut self, start: Page, pages: u32) {
-        let wanted = self.wanted;
-        if wanted == Wanted::All || self.backing.is_reserved_pool() || self.shares != Shares::NONE {
-            return;
+        let is_ours_to_ask = !self.backing.is_reserved_pool() && self.shares == Shares::NONE;
+        if !matches!(self.wanted, Wanted::All)
+            && is_ours_to_ask
+            && let Some((from, until)) = self.whole_chunks(start, start + pages)
+        {
+            self.leave_chunks(from, until);
         }
-        let Some((mut at, until)) = self.whole_chunks(start, start + pages) else { return };
+    }
+
+    /// The same in whole chunks. It takes stack only where there are several nodes.
+    #[inline(never)]
+    fn leave_chunks(&mut self, mut at: Page, until: Page) {
         let chunk = self.chunk_pages();
         while at < until {
             let next = until.min(at + CHUNKS as u32 * chunk);
-            let nodes = match wanted {
-                Wanted::On(nodes) => self.lie_on(at, next, &nodes),
+            let nodes = match &self.wanted {
+                Wanted::On(nodes) => self.lie_on(at, next, nodes),
                 _ => [false; CHUNKS],
             };
             for (from, lies_there) in (at..next).step_by(chunk as usize).zip(nodes) {
