@@ -292,8 +292,13 @@ mod tests {
     fn both_readers_agree_about_fresh_memory() {
         const BYTES: usize = 8 << 20;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // Between pages without access: otherwise the kernel may join it with a mapping of another test's.
         // SAFETY: a new mapping.
-        let at = unsafe { firsttouch_linux::sys::map_anonymous(0, BYTES, protection, 0) }.unwrap();
+        let room =
+            unsafe { firsttouch_linux::sys::map_anonymous(0, BYTES + 2 * BASE, libc::PROT_NONE, 0) }.unwrap();
+        let at = room + BASE;
+        // SAFETY: memory of the test's.
+        unsafe { firsttouch_linux::sys::protect(at, BYTES, protection) }.unwrap();
         // SAFETY: only forbids huge pages, so that small ones are certain.
         unsafe { firsttouch_linux::sys::advise(at, BYTES, libc::MADV_NOHUGEPAGE) }.unwrap();
         for page in 0..100 {
@@ -309,7 +314,7 @@ mod tests {
             assert_eq!(nodes.iter().map(|(_, bytes)| bytes).sum::<usize>(), expected.small);
         }
         // SAFETY: not used any more.
-        unsafe { firsttouch_linux::sys::unmap(at, BYTES) }.unwrap();
+        unsafe { firsttouch_linux::sys::unmap(room, BYTES + 2 * BASE) }.unwrap();
     }
 
     #[test]
