@@ -105,11 +105,8 @@ impl Nodes {
         }
     }
 
-    /// What of recycled memory may serve a block of so many bytes of the calling thread's.
+    /// What of recycled memory may serve a block of so many bytes of the calling thread's, where there are several nodes.
     pub(crate) fn wanted(&self, bytes: usize) -> Wanted {
-        if !self.are_several() {
-            return Wanted::All;
-        }
         let is_new_without_us = bytes >= NEW_BYTES;
         let Ok((mode, nodes)) = numa::policy() else {
             return if is_new_without_us { Wanted::Nothing } else { Wanted::All };
@@ -196,7 +193,7 @@ mod tests {
         assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
         nodes.runs_on_several = false;
         assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
-        assert_eq!(Nodes::ONE.wanted(NEW_BYTES), Wanted::All);
+        assert!(nodes.are_several() && !Nodes::ONE.are_several());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Grain, Taken};
+use crate::arena::{Arena, Grain, Taken, Wanted};
 use crate::backing::Backing;
 use crate::extents::{Block, Extents};
 use crate::footprint::{Footprint, Placed};
@@ -221,8 +221,9 @@ impl Inner {
 
     #[inline(never)]
     fn set_wanted(&mut self, slot: usize, bytes: usize) {
-        if let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.recycled_pages > 0) {
-            arena.wanted = self.nodes.wanted(bytes);
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            // Of what is new the kernel need not be asked.
+            arena.wanted = if arena.recycled_pages > 0 { self.nodes.wanted(bytes) } else { Wanted::All };
         }
     }
 

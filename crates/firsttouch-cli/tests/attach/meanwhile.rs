@@ -42,10 +42,7 @@ pub(crate) fn tests() -> Vec<Test> {
         .collect();
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
-    tests.push((
-        "attach is interrupted before its first step at a child".to_owned(),
-        Box::new(interrupted_before),
-    ));
+    tests.push(("attach is interrupted before a step at a child".to_owned(), Box::new(interrupted_before)));
     tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
     tests.push(("a thread that cannot be bound is left, and told".to_owned(), Box::new(with_deadlines)));
     tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));

@@ -62,7 +62,8 @@ impl Arena {
         }
     }
 
-    /// Of the chunks of `[from, until)`, at most [`CHUNKS`], whether all pages that they have lie on these nodes; true where the kernel does not say.
+    /// Of the chunks of `[from, until)`, at most [`CHUNKS`], whether all pages that they have lie on these nodes; true where the kernel
+    /// does not say.
     fn lie_on(&self, from: Page, until: Page, nodes: &NodeBits) -> [bool; CHUNKS] {
         let step = self.chunk_pages() / PROBES as u32;
         let mut addresses = [0; CHUNKS * PROBES];
