@@ -17,6 +17,7 @@ pub use error::MeasuredError;
 
 use firsttouch_experiment::{MeasuredConfiguration, MeasuredRun, MeasuredSession, Metric};
 use marks::{Mark, mark};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What a file was read as.
@@ -120,7 +121,7 @@ impl MeasuredFile {
 /// What has none of the marks, or is not what its marks say; with the line where the format has lines.
 pub fn read(bytes: &[u8]) -> Result<MeasuredFile, MeasuredError> {
     let text = std::str::from_utf8(bytes).map_err(MeasuredError::NotText)?;
-    let text = text.trim_start_matches('\u{feff}');
+    let text = &*without_what_json_lacks(text.trim_start_matches('\u{feff}'));
     let file = match mark(text)? {
         Mark::Csv => csv::read(text),
         Mark::Own => own::read(text),
@@ -134,6 +135,32 @@ pub fn read(bytes: &[u8]) -> Result<MeasuredFile, MeasuredError> {
         return Err(MeasuredError::Nothing { format: file.format });
     }
     Ok(file)
+}
+
+/// JSON as it is written, with `null` where a writer put what JSON has no word for: Google Benchmark writes a counter of 0/0 as `NaN`, as
+/// Python does.
+fn without_what_json_lacks(text: &str) -> Cow<'_, str> {
+    const WORDS: [&str; 4] = ["-Infinity", "Infinity", "-NaN", "NaN"];
+    if !text.trim_start().starts_with('{') || !WORDS.iter().any(|word| text.contains(word)) {
+        return Cow::Borrowed(text);
+    }
+    let mut sound = String::with_capacity(text.len());
+    // What stands between quotation marks, from the first to the one that no backslash escapes, is left as it is.
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (outside, from) = rest.split_at(rest.find('"').unwrap_or(rest.len()));
+        sound.push_str(&WORDS.iter().fold(outside.to_owned(), |text, word| text.replace(word, "null")));
+        let mut is_escaped = true;
+        let end = from.find(|character| {
+            let ends = character == '"' && !is_escaped;
+            is_escaped = character == '\\' && !is_escaped;
+            ends
+        });
+        let (inside, after) = from.split_at(end.map_or(from.len(), |end| end + 1));
+        sound.push_str(inside);
+        rest = after;
+    }
+    Cow::Owned(sound)
 }
 
 /// Runs in the order of their values, if all can be compared.

@@ -66,6 +66,12 @@ fn hyperfine_is_read() {
     assert_eq!(shape(&twice), [("a", 1), ("a #2", 1), ("a #3", 1)]);
     let missing = read_text(r#"{"results":[{"command":"a"},{"command":"b","times":[1]}]}"#).unwrap();
     assert_eq!((shape(&missing), missing.notes.len()), (vec![("b", 1)], 1));
+    // hyperfine takes off what its shell took, and of what is shorter nothing is left.
+    let zeros = read_text(&hyperfine(&[("a", &[0.0, 1e-5, 0.0]), ("b", &[2.0])])).unwrap();
+    assert_eq!(shape(&zeros), [("b", 1)]);
+    assert!(zeros.notes[0].starts_with("a is left out: 2 of its 3 times are 0"), "{:?}", zeros.notes);
+    let error = read_text(&hyperfine(&[("a", &[0.0])])).unwrap_err();
+    assert!(error.hint().contains("hyperfine -N"), "{}", error.hint());
 }
 
 #[test]
@@ -87,6 +93,13 @@ fn google_benchmark_is_read() {
         |entries: &[serde_json::Value]| serde_json::json!({"context": {}, "benchmarks": entries}).to_string();
     let mixed = read_text(&output(&[entry(1, 2.0, "ms"), entry(0, 3.0, "us")])).unwrap();
     assert_eq!(values(&mixed.sessions[0].configurations[0]), [3e-6, 2e-3]);
+    // Counters of 0/0 and 1/0, and a name that has the words and quotation marks.
+    let mut named = entry(0, 1.0, "ns");
+    named["name"] = r#"say "NaN\" or -Infinity"#.into();
+    named["run_name"] = named["name"].clone();
+    let counted = output(&[named])
+        .replace("\"run_type\"", "\"rate\":NaN,\"gain\":-Infinity,\"loss\":-NaN,\"run_type\"");
+    assert_eq!(shape(&read_text(&counted).unwrap()), [(r#"say "NaN\" or -Infinity"#, 1)]);
     let error = read_text(&output(&[entry(0, 1.0, "fortnights")])).unwrap_err().to_string();
     assert!(error.contains("`fortnights`"), "{error}");
 }
@@ -183,7 +196,7 @@ fn what_has_no_marks_is_refused() {
     assert!(error("{\"results\":7}").contains("it looks like hyperfine, but"));
     assert!(error("{\"results\":[]}").contains("without any value"));
     assert!(error("configuration,value\n").contains("without any value"));
-    assert!(error("{\"results\":[{\"command\":\"a\",\"times\":[0]}]}").contains("`a` has the value 0"));
+    assert!(error("{\"results\":[{\"command\":\"a\",\"times\":[-1]}]}").contains("`a` has the value -1"));
     assert!(error("<html></html>").contains("not a report of firsttouch"));
     assert!(matches!(read(b"\xff\xfe"), Err(MeasuredError::NotText(_))));
     let receipt = to_json(&common::usual().configurations[1].obtained.clone().unwrap());

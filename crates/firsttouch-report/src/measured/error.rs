@@ -78,6 +78,10 @@ impl MeasuredError {
             MeasuredError::Nothing { format: MeasuredFormat::GoogleBenchmark } => {
                 "--benchmark_repetitions=10 without --benchmark_report_aggregates_only writes every repetition".to_owned()
             }
+            MeasuredError::Nothing { format: MeasuredFormat::Hyperfine } => {
+                "times of 0 compare with nothing: hyperfine -N starts no shell whose time it would take off; --export-json holds every time"
+                    .to_owned()
+            }
             MeasuredError::Document(error) => error.hint(),
             _ => "what is read: CSV (configuration,value), --export-json of hyperfine and firsttouch tune, --benchmark_out of Google \
                   Benchmark, target/criterion/NAME, cargo criterion --message-format=json"

@@ -32,6 +32,14 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
             notes.push(format!("{name} is left out: its times are not in the file"));
             continue;
         }
+        let zeros = outcome.times.iter().filter(|time| **time == 0.0).count();
+        if zeros > 0 {
+            notes.push(format!(
+                "{name} is left out: {zeros} of its {} times are 0: hyperfine took the shell's time off them; with -N it starts none",
+                outcome.times.len()
+            ));
+            continue;
+        }
         let failed = outcome.exit_codes.iter().filter(|code| **code != Some(0)).count();
         if failed > 0 {
             notes.push(format!(
