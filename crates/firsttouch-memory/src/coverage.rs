@@ -200,7 +200,9 @@ impl ByNode {
     }
 }
 
-/// Resident bytes by node of the mappings inside `[start, end)`; `None` on kernels without NUMA.
+/// Resident bytes by node of the mappings inside `[start, end)`; `None` on kernels without NUMA. Out of line: who asks has little stack
+/// left, and has asked for other things just before.
+#[inline(never)]
 pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
     let mut lines = Lines::open(c"/proc/thread-self/numa_maps")?;
     let mut nodes = ByNode::NOTHING;

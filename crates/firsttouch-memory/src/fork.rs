@@ -58,8 +58,7 @@ impl Heap {
             && let Some(inner) = self.lock().open()
         {
             let mut inner = self.caught_up(inner);
-            inner.forks += 1;
-            inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+            inner.note_fork();
         }
     }
 
@@ -88,9 +87,8 @@ impl Heap {
         if !inner.is_confined() {
             self.set_process();
         }
-        inner.forks = 1;
+        inner.note_fork();
         inner.has_threads = false;
-        inner.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
         // The record is the parent's.
         inner.record_file = None;
         if inner.has_blocks_to_copy() {
@@ -132,6 +130,13 @@ impl Heap {
 }
 
 impl Inner {
+    /// A fork: the pages of all that there is may be split by what is written after it.
+    fn note_fork(&mut self) {
+        let bytes = self.totals.live_bytes + self.held_pages() as usize * BASE;
+        self.forked_bytes = self.forked_bytes.max(bytes);
+        self.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+    }
+
     /// Whether enough time has passed since the last fork.
     pub(crate) fn restore_is_due(&self) -> bool {
         self.restore_at_ns.is_some_and(|at| !self.is_confined() && sys::coarse_ns() >= at)

@@ -8,8 +8,10 @@ use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::deferred::Deferred;
 use crate::extents::{Block, Extents};
+use crate::failures::Failures;
 use crate::forks::Forks;
 use crate::header::{self, Place};
+use crate::lines::apart_from;
 use crate::lock::{Guard, Lock};
 use crate::locks::Locks;
 use crate::mark::Mark;
@@ -19,7 +21,7 @@ use crate::patience::Patience;
 use crate::reason::Reason;
 use crate::record::{More, RecordFile};
 use crate::settings::{Settings, Totals};
-use crate::snapshot::{BlockInfo, why_small};
+use crate::snapshot::{BlockInfo, forbidden};
 use crate::span::{Room, Span};
 use crate::state::Inner;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -261,27 +263,6 @@ impl Heap {
         }
     }
 
-    /// Gives up what may be why the kernel has no room for something else that is to map so many bytes, 0 if it maps none; whether there
-    /// may be room now, also because another thread has just given it up.
-    pub fn make_room_for_mapping(&self, bytes: usize) -> bool {
-        self.may_give(|inner| inner.make_room_for_mapping(bytes))
-    }
-
-    /// The same for a block that the allocator behind has no room for. Programs ask for sizes that nobody has, too: address
-    /// space stays reserved unless a limit is set, which another process may have done.
-    pub fn make_room(&self) -> bool {
-        self.may_give(Inner::make_room)
-    }
-
-    fn may_give(&self, give: impl FnOnce(&mut Inner)) -> bool {
-        // For who confined itself the kernel is asked nothing more.
-        let inner = self.enter().filter(|inner| inner.span.is_some() && !inner.is_confined());
-        // A child of vfork(2) has our memory.
-        let Some(mut inner) = inner.filter(|_| self.is_of_this_process()) else { return false };
-        give(&mut inner);
-        true
-    }
-
     /// Whether an allocation of that size concerns the heap: it is to be placed, or may need room that the heap has to make.
     /// This is the question to ask for every small allocation: one comparison.
     #[inline(always)]
@@ -505,7 +486,9 @@ impl Heap {
 
     /// Why pages of this kind are smaller than that in live blocks, if they are.
     pub fn why_small(&self, kind: Pages) -> Reason {
-        why_small(kind, self.wait().map_or(0, |inner| inner.forks))
+        let has_forked = || self.wait().is_some_and(|inner| inner.forked_bytes > 0);
+        let lost = || if has_forked() { Reason::LostAfterFork } else { Reason::NoContiguousMemory };
+        forbidden(kind).unwrap_or_else(lost)
     }
 
     /// The totals now.
@@ -579,6 +562,9 @@ impl Heap {
             };
             inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
+            if inner.record_file.is_some() {
+                inner.failures_before = apart_from(inner.has_threads, Failures::read);
+            }
             if let Some(span) = &inner.span {
                 self.span_base.store(span.base, Ordering::Relaxed);
                 self.span_bytes.store(span.bytes(), Ordering::Relaxed);

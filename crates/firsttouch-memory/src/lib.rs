@@ -26,6 +26,7 @@ mod coverage;
 mod deferred;
 mod dirty;
 mod extents;
+mod failures;
 mod footprint;
 mod fork;
 mod forks;

@@ -73,8 +73,9 @@ reasons! {
     /// A write after fork split the huge page.
     LostAfterFork = "lost-after-fork",
         "collapse again: it happens at the next large allocation after the fork";
-    /// A change of protection or a partial unmap split the huge page.
-    LostAfterMprotect = "lost-after-mprotect", "avoid changing the protection of parts of a placed block";
+    /// The program changed the mapping of a part (protection, advice, lock), which splits the page there or forbids a huge one.
+    LostAfterMprotect = "lost-after-mprotect",
+        "avoid changing the protection or the advice of parts of a placed block (mprotect, madvise, mlock)";
     /// The program runs in another word size or instruction set than the agent.
     ForeignArchitecture = "foreign-architecture", "use --via supervise, or a 64-bit build of the program";
     /// An address-space limit (`RLIMIT_AS`) left no room for the mapping.
@@ -113,6 +114,10 @@ reasons! {
         "attach again when nobody watches the memory any more: a virtual machine that migrates, a checkpoint, a garbage collector";
     /// It is a stack.
     Stack = "stack", "nothing to mend: stacks are left as they are, because programs use little of most";
+    /// The kernel had a huge page each time, and split it, or had small ones there already: parts of it were freed or given back, or
+    /// the kernel itself did, for room.
+    Split = "split",
+        "where it is much: firsttouch attach PID puts small pages together while the program runs, and --recycle keeps more of what it frees";
 }
 
 impl Reason {

@@ -1,6 +1,7 @@
 //! What the heap gives up where the kernel has no room for something else, and how it finds out whether that is why.
 
 use crate::arena::Arena;
+use crate::heap::Heap;
 use crate::pages::BASE;
 use crate::state::Inner;
 use firsttouch_linux::sys;
@@ -58,6 +59,29 @@ impl Inner {
             // Nowhere are so many addresses free.
             self.give_up();
         }
+    }
+}
+
+impl Heap {
+    /// Gives up what may be why the kernel has no room for something else that is to map so many bytes, 0 if it maps none; whether there
+    /// may be room now, also because another thread has just given it up.
+    pub fn make_room_for_mapping(&self, bytes: usize) -> bool {
+        self.may_give(|inner| inner.make_room_for_mapping(bytes))
+    }
+
+    /// The same for a block that the allocator behind has no room for. Programs ask for sizes that nobody has, too: address
+    /// space stays reserved unless a limit is set, which another process may have done.
+    pub fn make_room(&self) -> bool {
+        self.may_give(Inner::make_room)
+    }
+
+    fn may_give(&self, give: impl FnOnce(&mut Inner)) -> bool {
+        // For who confined itself the kernel is asked nothing more.
+        let inner = self.enter().filter(|inner| inner.span.is_some() && !inner.is_confined());
+        // A child of vfork(2) has our memory.
+        let Some(mut inner) = inner.filter(|_| self.is_of_this_process()) else { return false };
+        give(&mut inner);
+        true
     }
 }
 

@@ -8,7 +8,8 @@ use crate::arena::Arena;
 use crate::backing::Backing;
 use crate::coverage::{self, ByNode, Coverage, Reader};
 use crate::extents::Extents;
-use crate::pages::{BASE, Pages};
+use crate::failures::Failures;
+use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
 use crate::span::Span;
 use crate::sparse::Sparse;
@@ -60,21 +61,24 @@ impl Snapshot {
         unreadable: false,
     };
 
-    /// Reads all placed memory: `live_bytes` of it in arenas of `span`, for which `asked` was asked, in a process that
-    /// forked so many times.
+    /// Reads all placed memory: `live_bytes` of it in arenas of `span`, for which `asked` was asked.
     pub(crate) fn read(
         arenas: &[Option<Arena>],
         sparse: &Sparse,
         span: Option<&Span>,
         asked: Pages,
-        forks: u32,
+        evidence: Evidence,
         live_bytes: usize,
     ) -> Snapshot {
         let reader = Reader::open();
         let mut now = Snapshot { placed_bytes: live_bytes, unreadable: reader.is_none(), ..Snapshot::EMPTY };
-        let small_reason = why_small(asked, forks);
+        let forbidden = forbidden(asked);
+        let mut unexplained = 0;
         for arena in arenas.iter().flatten() {
-            read_arena(arena, sparse, reader.as_ref(), asked, small_reason, &mut now);
+            unexplained += read_arena(arena, sparse, reader.as_ref(), asked, forbidden, &mut now);
+        }
+        if unexplained > 0 {
+            evidence.explain(unexplained, asked, |reason, bytes| now.short(reason, bytes));
         }
         if let Some(span) = span {
             now.nodes = coverage::nodes(span.base, span.base + span.bytes());
@@ -107,10 +111,38 @@ impl Snapshot {
     }
 }
 
-/// Why this process gets no pages of a kind, whatever memory there is; `None` if nothing forbids them.
-pub fn forbidden(asked: Pages) -> Option<Reason> {
-    Some(why_small(asked, 0))
-        .filter(|reason| is_switched_off(*reason) || *reason == Reason::ThpDisabledByPrctl)
+/// What is known of small pages where nothing forbids huge ones.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Most bytes of placed memory that there were at a fork.
+    pub(crate) forked_bytes: usize,
+    /// What the kernel had counted before the first block.
+    pub(crate) failures_before: Option<Failures>,
+}
+
+impl Evidence {
+    /// Tells of so many bytes on small pages what may have made them small, as far as that goes, and how many. What is left was split:
+    /// the kernel had a huge page each time that it was asked for one.
+    fn explain(self, bytes: usize, asked: Pages, mut short: impl FnMut(Reason, usize)) {
+        let mut left = bytes;
+        let mut up_to = |reason, bytes: usize| {
+            let part = left.min(bytes);
+            left -= part;
+            if part > 0 {
+                short(reason, part);
+            }
+        };
+        up_to(Reason::LostAfterFork, self.forked_bytes);
+        // Of pages of other sizes nobody counts that before Linux 6.10.
+        let before = self.failures_before.filter(|_| !matches!(asked, Pages::Multi(_)));
+        if let Some((before, now)) = before.zip(Failures::read()) {
+            let since = now.since(before);
+            up_to(Reason::CgroupLimit, since.group.saturating_mul(HUGE));
+            up_to(Reason::NoContiguousMemory, since.memory.saturating_mul(HUGE));
+            up_to(Reason::Split, usize::MAX);
+        }
+        up_to(Reason::NoContiguousMemory, usize::MAX);
+    }
 }
 
 /// Whether it is a setting of the machine by which there are no transparent huge pages of a size.
@@ -118,8 +150,8 @@ fn is_switched_off(reason: Reason) -> bool {
     matches!(reason, Reason::ThpNever | Reason::ThpSizeNever)
 }
 
-/// Why pages of a huge-page arena would be small.
-pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
+/// Why this process gets no pages of a kind, whatever memory there is; `None` if nothing forbids them.
+pub fn forbidden(asked: Pages) -> Option<Reason> {
     const ENABLED: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
     let of_size: &CStr = match asked {
         Pages::Multi(0x4000) => c"/sys/kernel/mm/transparent_hugepage/hugepages-16kB/enabled",
@@ -134,26 +166,24 @@ pub(crate) fn why_small(asked: Pages, forks: u32) -> Reason {
     let never = |path| coverage::is_selected(path, b"never");
     let inherits = coverage::is_selected(of_size, b"inherit").unwrap_or(true);
     if never(of_size) == Some(true) {
-        Reason::ThpSizeNever
+        Some(Reason::ThpSizeNever)
     } else if inherits && never(ENABLED) == Some(true) {
-        Reason::ThpNever
-    } else if sys::thp_disabled_by_prctl() == Some(true) {
-        Reason::ThpDisabledByPrctl
-    } else if forks > 0 {
-        Reason::LostAfterFork
+        Some(Reason::ThpNever)
     } else {
-        Reason::NoContiguousMemory
+        (sys::thp_disabled_by_prctl() == Some(true)).then_some(Reason::ThpDisabledByPrctl)
     }
 }
 
+/// Reads one arena; answers the bytes on small pages that are yet to be explained.
 fn read_arena(
     arena: &Arena,
     sparse: &Sparse,
     reader: Option<&Reader>,
     asked: Pages,
-    small_reason: Reason,
+    forbidden: Option<Reason>,
     now: &mut Snapshot,
-) {
+) -> usize {
+    let mut altered_bytes = 0;
     let mut whole = Coverage::default();
     let sees_blocks = reader.is_some_and(Reader::sees_blocks);
     if let Some(reader @ Reader::Smaps) = reader {
@@ -167,6 +197,9 @@ fn read_arena(
             whole.huge += seen.huge;
             whole.small += seen.small;
             now.short(Reason::Untouched, (bytes - seen.huge - seen.small).min(block.bytes));
+        }
+        if block.altered {
+            altered_bytes += seen.map_or(bytes, |seen| seen.small);
         }
         if let Some(reason) = block.fallback {
             now.short(reason, block.bytes);
@@ -187,8 +220,9 @@ fn read_arena(
     }
     now.small_bytes += whole.small;
     now.huge_bytes[arena.backing as usize] += whole.huge;
-    let unseen =
-        arena.backing == Backing::Multi && now.multi_bytes.is_none() && !is_switched_off(small_reason);
+    let unseen = arena.backing == Backing::Multi
+        && now.multi_bytes.is_none()
+        && !forbidden.is_some_and(is_switched_off);
     let left_small = match arena.backing {
         Backing::Transparent if arena.has_been_small() => whole.small,
         Backing::Transparent => sparse.probed_bytes(arena).min(whole.small),
@@ -196,7 +230,14 @@ fn read_arena(
     };
     whole.small -= left_small;
     now.short(Reason::SparseUse, left_small);
-    if arena.backing != Backing::Base && whole.small > 0 {
-        now.short(if unseen { Reason::NoCapability } else { small_reason }, whole.small);
+    if arena.backing == Backing::Base {
+        return 0;
     }
+    if let Some(reason) = if unseen { Some(Reason::NoCapability) } else { forbidden } {
+        now.short(reason, whole.small);
+        return 0;
+    }
+    let altered_bytes = altered_bytes.min(whole.small);
+    now.short(Reason::LostAfterMprotect, altered_bytes);
+    whole.small - altered_bytes
 }

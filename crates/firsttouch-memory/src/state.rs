@@ -3,13 +3,14 @@
 use crate::arena::{Arena, Grain, Taken, Wanted};
 use crate::backing::Backing;
 use crate::extents::{Block, Extents};
+use crate::failures::Failures;
 use crate::footprint::{Footprint, Placed};
 use crate::nodes::Nodes;
 use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record, RecordFile};
 use crate::settings::{Settings, Totals};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Evidence, Snapshot};
 use crate::span::{Room, Span};
 use crate::sparse::Sparse;
 use firsttouch_linux::sys;
@@ -37,8 +38,10 @@ pub(crate) struct Inner {
     snapshot: Snapshot,
     /// No further reading before this time, so that readings stay a small part of the program's time.
     next_look_ns: u64,
-    /// Times this process forked, or 1 in a forked child.
-    pub(crate) forks: u32,
+    /// Most bytes of placed memory, live and held, that there were at a fork.
+    pub(crate) forked_bytes: usize,
+    /// What the kernel had counted before the first block, if a record is wanted.
+    pub(crate) failures_before: Option<Failures>,
     /// After a fork: not before this time, huge pages that a write split are put together again.
     pub(crate) restore_at_ns: Option<u64>,
     next_id: u32,
@@ -78,7 +81,8 @@ impl Inner {
         records_memory_only: false,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
-        forks: 0,
+        forked_bytes: 0,
+        failures_before: None,
         restore_at_ns: None,
         next_id: 1,
         moves: 0,
@@ -493,8 +497,9 @@ impl Inner {
             sparse.before_reading(arena);
         }
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
+        let evidence = Evidence { forked_bytes: self.forked_bytes, failures_before: self.failures_before };
         let now =
-            Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, self.forks, live_bytes);
+            Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
         let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
         if is_more {
             self.snapshot = now;

@@ -6,7 +6,7 @@ use super::policy::NodePolicy;
 use crate::coverage::{self, ByNode, Coverage};
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
-use crate::snapshot::why_small;
+use crate::snapshot::forbidden;
 use core::ops::Range;
 
 /// What a region, or a part of it, was to be and what it is.
@@ -82,7 +82,7 @@ impl Region {
     fn receipt_with(&self, bytes: usize, coverage: Option<Coverage>, nodes: Option<ByNode>) -> RegionReceipt {
         let pages_reason = self.fallback.or_else(|| {
             let is_small = self.pages() == Pages::Transparent && coverage?.small > 0;
-            is_small.then(|| why_small(Pages::Transparent, 0))
+            is_small.then(|| forbidden(Pages::Transparent).unwrap_or(Reason::NoContiguousMemory))
         });
         RegionReceipt {
             bytes,

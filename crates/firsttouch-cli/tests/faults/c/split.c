@@ -1,0 +1,56 @@
+// Pages that were huge and are not any more: the receipt says who split them, and not that the kernel had none.
+//# run: -- protects
+//# expect: shortfall=lost-after-mprotect>=100M where thp
+//# expect: absent=no-contiguous-memory where thp
+//# run: -- advises
+//# expect: shortfall=lost-after-mprotect>=100M where thp
+//# expect: absent=no-contiguous-memory where thp
+//# run: -- discards
+//# expect: shortfall=split>=64M where thp
+//# run: -- forked-before
+//# expect: shortfall=split>=64M where thp
+//# expect: absent=lost-after-fork
+//# run: -- forked
+//# expect: shortfall=lost-after-fork>=64M where thp
+//# run: --pages 4k -- discards
+//# expect: absent=split
+#include "check.h"
+
+int main(int count, char **words)
+{
+    const size_t bytes = 128 * MIB;
+    const size_t page = 4 * KIB;
+    CHECK(count == 2);
+    if (!strcmp(words[1], "forked-before")) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(0);
+        CHECK(waitpid(child, NULL, 0) == child);
+    }
+    unsigned char *block = aligned_alloc(HUGE_PAGE, bytes);
+    CHECK(block);
+    memset(block, 1, bytes);
+    if (!strcmp(words[1], "forked")) {
+        /* Written while the child has the pages, too. */
+        int ends[2];
+        char none;
+        CHECK(pipe(ends) == 0);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            close(ends[1]);
+            _exit(read(ends[0], &none, 1) == 0 ? 0 : 1);
+        }
+        memset(block, 2, bytes);
+        close(ends[0]);
+        close(ends[1]);
+        CHECK(waitpid(child, NULL, 0) == child);
+    }
+    for (size_t at = HUGE_PAGE / 2; at < bytes; at += HUGE_PAGE) {
+        if (!strcmp(words[1], "protects")) CHECK(mprotect(block + at, page, PROT_READ) == 0);
+        if (!strcmp(words[1], "advises")) CHECK(madvise(block + at, page, MADV_NOHUGEPAGE) == 0);
+        if (!strcmp(words[1], "discards") || !strcmp(words[1], "forked-before"))
+            CHECK(madvise(block + at, page, MADV_DONTNEED) == 0);
+    }
+    return 0;
+}
