@@ -1,5 +1,5 @@
 //! What could not be done because the lock turned its thread away (a fork is going on, a handler of a signal interrupted
-//! the heap, or stopped another thread in it), until somebody has the lock again.
+//! the heap, or stopped another thread in it), or need not be done before somebody has the lock again.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -22,6 +22,8 @@ pub(crate) struct Deferred {
     ration: AtomicBool,
     /// The program confines itself to some system calls.
     confine: AtomicBool,
+    /// The program creates a thread.
+    thread: AtomicBool,
 }
 
 impl Deferred {
@@ -36,6 +38,7 @@ impl Deferred {
             replaced: Range::new(),
             ration: AtomicBool::new(false),
             confine: AtomicBool::new(false),
+            thread: AtomicBool::new(false),
         }
     }
 
@@ -82,6 +85,12 @@ impl Deferred {
         self.any.store(true, Ordering::Release);
     }
 
+    /// Notes that the program creates a thread.
+    pub(crate) fn create_thread(&self) {
+        self.thread.store(true, Ordering::Release);
+        self.any.store(true, Ordering::Release);
+    }
+
     /// Begins to do what was noted.
     pub(crate) fn begin(&self) {
         self.any.store(false, Ordering::Release);
@@ -92,8 +101,8 @@ impl Deferred {
     pub(crate) fn take_frees(&self) -> impl Iterator<Item = usize> + '_ {
         let all = core::iter::successors(Some(&self.frees), |frees| frees.next());
         all.flat_map(|frees| &frees.blocks)
+            .filter(|slot| slot.load(Ordering::Relaxed) != 0)
             .map(|slot| slot.swap(0, Ordering::Acquire))
-            .filter(|address| *address != 0)
     }
 
     /// Where mappings were changed, and at times what lies between; told once.
@@ -109,6 +118,11 @@ impl Deferred {
     /// Whether the program confines itself; told once.
     pub(crate) fn take_confine(&self) -> bool {
         self.confine.swap(false, Ordering::Acquire)
+    }
+
+    /// Whether the program creates a thread; told once.
+    pub(crate) fn take_thread(&self) -> bool {
+        self.thread.swap(false, Ordering::Acquire)
     }
 
     /// Whether address space is to be given up; told once.
@@ -205,5 +219,7 @@ mod tests {
         deferred.replace(300, 400);
         deferred.replace(100, 200);
         assert_eq!((deferred.take_replaced(), deferred.take_replaced()), (Some((100, 400)), None));
+        deferred.create_thread();
+        assert!(deferred.any() && deferred.take_thread() && !deferred.take_thread());
     }
 }

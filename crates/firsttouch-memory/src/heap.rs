@@ -155,6 +155,10 @@ impl Heap {
         if self.deferred.take_confine() {
             inner.confine();
         }
+        if self.deferred.take_thread() {
+            inner.has_threads = true;
+            inner.nodes.before_thread();
+        }
     }
 
     /// From now on, places allocations as the settings say.
@@ -231,11 +235,9 @@ impl Heap {
         self.process.store(sys::process_id(), Ordering::Relaxed);
     }
 
-    /// The program is about to create a thread. What the heap reads is from then on nowhere among its files, of which one thread may
-    /// count on the next number.
-    /// False if the lock turns the caller away: then it is to be told again.
-    pub fn share_files(&self) -> bool {
-        self.enter().map(|mut inner| inner.has_threads = true).is_some()
+    /// The program is about to create a thread: one may count on the next number of a file, so the heap reads elsewhere from then on.
+    pub fn create_thread(&self) {
+        self.deferred.create_thread();
     }
 
     /// From now on, and for good, places nothing; live blocks stay where they are. The record says why.

@@ -5,7 +5,9 @@
 //! where the next owner would get new ones, by the kernel's own account (move_pages(2)); the others go back to the kernel.
 //!
 //! Who allocates a block need not be who touches it: programs of several threads allocate in one and touch in all, each its part. So large
-//! blocks are new, as without us, until it has been seen often enough that all of one lies on one node.
+//! blocks are new, as without us, until it has been seen often enough that all of one lies on one node. What serves again tells
+//! nothing of who touches it: so one in sixteen is new after that, too. A program that reads its input by one thread
+//! and computes by many creates these in between, and what was seen before counts no more.
 
 use crate::arena::Wanted;
 use crate::lines::Lines;
@@ -36,14 +38,23 @@ pub(crate) struct Nodes {
 
 /// Who touches large blocks, as far as was seen.
 #[derive(Debug)]
-enum Touched {
-    /// So many in a row were touched on one node.
-    OnOne(u32),
-    /// One was touched on several.
-    OnSeveral,
+struct Touched {
+    /// So many in a row were touched on one node each.
+    in_a_row: u32,
+    /// So many show that the program does not spread them: after each that it has spread, twice as many.
+    enough: u32,
 }
 
-/// So many large blocks in a row that lie on one node each show that their program does not spread them.
+impl Touched {
+    const UNKNOWN: Touched = Touched { in_a_row: 0, enough: ENOUGH };
+
+    /// Whether the next may serve again, as it will be touched on one node.
+    fn is_on_one(&self) -> bool {
+        self.in_a_row >= self.enough && self.in_a_row % ENOUGH != ENOUGH - 1
+    }
+}
+
+/// So many large blocks in a row that lie on one node each show that their program does not spread them, and one in so many is new after that.
 const ENOUGH: u32 = 16;
 /// A block whose nodes are looked at is asked about in so many places. Few, as there may be little stack: here, and below, it takes
 /// some only where there are several nodes.
@@ -55,7 +66,7 @@ impl Nodes {
         allowed: NodeBits::EMPTY,
         runs_on_several: false,
         first_policy: None,
-        touched: Touched::OnOne(0),
+        touched: Touched::UNKNOWN,
     };
 
     /// Asks the kernel, as long as the program has not confined itself.
@@ -67,7 +78,7 @@ impl Nodes {
             allowed,
             runs_on_several: runs_on_several(),
             first_policy: numa::policy().ok(),
-            touched: Touched::OnOne(0),
+            touched: Touched::UNKNOWN,
         }
     }
 
@@ -83,9 +94,13 @@ impl Nodes {
         }
     }
 
+    /// The program creates a thread: what it does from now on may be another's work.
+    pub(crate) fn before_thread(&mut self) {
+        self.touched.in_a_row = 0;
+    }
+
     #[inline(never)]
     fn look(&mut self, address: usize, bytes: usize) {
-        let Touched::OnOne(count @ ..ENOUGH) = self.touched else { return };
         // Under any other policy it says nothing of who touches what.
         if !numa::policy().is_ok_and(|(_, nodes)| nodes.is_empty()) {
             return;
@@ -98,10 +113,11 @@ impl Nodes {
         }
         let mut nodes = answers.iter().filter(|answer| **answer >= 0);
         let Some(first) = nodes.next() else { return };
+        let Touched { in_a_row, enough } = &mut self.touched;
         if !nodes.clone().all(|node| node == first) {
-            self.touched = Touched::OnSeveral;
+            (*in_a_row, *enough) = (0, enough.saturating_mul(2));
         } else if nodes.count() >= PROBES / 2 {
-            self.touched = Touched::OnOne(count + 1);
+            *in_a_row = in_a_row.wrapping_add(1);
         }
     }
 
@@ -115,8 +131,7 @@ impl Nodes {
         if is_mode(Mode::Interleave) || is_mode(Mode::WeightedInterleave) {
             return if self.first_policy == Some((mode, nodes)) { Wanted::All } else { Wanted::Nothing };
         }
-        let is_on_one = matches!(self.touched, Touched::OnOne(ENOUGH));
-        if is_new_without_us && self.runs_on_several && nodes.count() != 1 && !is_on_one {
+        if is_new_without_us && self.runs_on_several && nodes.count() != 1 && !self.touched.is_on_one() {
             return Wanted::Nothing;
         }
         let targets = if nodes.is_empty() { self.allowed } else { nodes };
@@ -163,12 +178,7 @@ mod tests {
     /// What a process finds on a machine with two nodes, whose CPUs all are its own.
     fn two() -> Nodes {
         let allowed = NodeBits::of(&[0, 1]).unwrap();
-        Nodes {
-            allowed,
-            runs_on_several: true,
-            first_policy: numa::policy().ok(),
-            touched: Touched::OnOne(0),
-        }
+        Nodes { allowed, runs_on_several: true, first_policy: numa::policy().ok(), touched: Touched::UNKNOWN }
     }
 
     fn touched(bytes: usize) -> usize {
@@ -178,18 +188,26 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_are_new_until_many_lay_on_one_node() {
+    fn large_blocks_are_new_until_many_lay_on_one_node_and_one_in_so_many_after_that() {
         let own = NodeBits::of(&[numa::place().unwrap().1]).unwrap();
         let (mut nodes, memory) = (two(), touched(NEW_BYTES));
-        for _ in 0..ENOUGH {
-            assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
-            assert_eq!(nodes.wanted(NEW_BYTES - 1), Wanted::On(own));
-            nodes.before_free(memory, NEW_BYTES - 1);
-            nodes.before_free(memory, NEW_BYTES);
-        }
-        assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
-        nodes.touched = Touched::OnSeveral;
-        nodes.before_free(memory, NEW_BYTES);
+        let are_new = |nodes: &mut Nodes, count: u32| {
+            for _ in 0..count {
+                assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
+                assert_eq!(nodes.wanted(NEW_BYTES - 1), Wanted::On(own));
+                nodes.before_free(memory, NEW_BYTES - 1);
+                nodes.before_free(memory, NEW_BYTES);
+            }
+            assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
+        };
+        are_new(&mut nodes, ENOUGH);
+        (1..ENOUGH).for_each(|_| nodes.before_free(memory, NEW_BYTES));
+        are_new(&mut nodes, 1);
+        nodes.before_thread();
+        are_new(&mut nodes, ENOUGH);
+        nodes.touched = Touched { in_a_row: 0, enough: 2 * ENOUGH };
+        are_new(&mut nodes, 2 * ENOUGH);
+        nodes.before_thread();
         assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
         nodes.runs_on_several = false;
         assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));

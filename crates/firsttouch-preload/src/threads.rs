@@ -154,9 +154,8 @@ static HAS_OTHERS: AtomicBool = AtomicBool::new(false);
 
 /// Takes note that the program creates a thread.
 pub(crate) fn note_other() {
-    if !has_others() && HEAP.share_files() {
-        HAS_OTHERS.store(true, Ordering::Relaxed);
-    }
+    HAS_OTHERS.store(true, Ordering::Relaxed);
+    HEAP.create_thread();
 }
 
 /// Whether the program has created threads.

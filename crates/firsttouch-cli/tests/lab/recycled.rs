@@ -1,7 +1,7 @@
 //! Memory that the agent recycles lies where its next owner would have got new memory.
 
 use crate::bench::{Setting, Test, placed, program};
-use crate::counts::{counts, only};
+use crate::counts::{Counts, counts, only};
 use crate::placed::receipt;
 use firsttouch_lab::{Collected, Release};
 
@@ -44,6 +44,21 @@ pub(crate) fn tests() -> Vec<Test> {
             );
         })
     }));
+    // Of the first there is nothing yet by which to know who will touch it.
+    for (what, created, seen) in [("phases", "created for that", "second"), ("team", "there before", "late")]
+    {
+        tests.extend(Release::ALL.map(|release| {
+            let run = placed("", "recycled", what);
+            let name = format!(
+                "blocks that serve again are new once their program touches them by threads {created} (Linux {release})"
+            );
+            Test::new(name, on(release), vec![run], |_, ran| {
+                assert_eq!(counts(&ran[0], "serial"), only(0, BLOCKS));
+                assert!(recycled(&ran[0]) >= 3 * (46 << 20), "{ran:?}");
+                are_halves(&counts(&ran[0], seen));
+            })
+        }));
+    }
     tests.extend(["bind=1", "interleave=all"].map(|memory| {
         let run = placed(&format!("--memory {memory}"), "recycled", "under-policy");
         let name = format!("blocks serve again under --memory {memory}, also those of threads");
@@ -64,8 +79,11 @@ fn lie_as_alone(one: &Collected) {
         assert_eq!(counts(one, word), only(node, BLOCKS), "{word}: {one:?}");
     }
     for word in ["interleaved", "halves"] {
-        let blocks = counts(one, word);
-        let is_half = |node| blocks.get(&node).is_some_and(|count: &u64| (10..=13).contains(count));
-        assert!(is_half(0) && is_half(1), "{word}: {blocks:?}");
+        are_halves(&counts(one, word));
     }
+}
+
+fn are_halves(blocks: &Counts) {
+    let is_half = |node| blocks.get(&node).is_some_and(|count| (10..=13).contains(count));
+    assert!(is_half(0) && is_half(1), "{blocks:?}");
 }

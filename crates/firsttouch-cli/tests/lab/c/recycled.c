@@ -1,4 +1,4 @@
-/* recycled [serial|under-policy]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
+/* recycled [serial|phases|team|under-policy]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
    it came to lie. CPU 0 is on the first node, CPU 2 on the second. */
 #include "numa.h"
 #include <pthread.h>
@@ -49,14 +49,14 @@ static void block(const char *what, const char *policy, const char *nodes) {
 }
 
 /* Whoever allocates is not who touches. */
-static void halves(void) {
+static void halves(const char *what) {
     pthread_t thread;
     memory = malloc(BYTES);
     if (pthread_create(&thread, NULL, touch_upper_half, NULL))
         give_up("pthread_create");
     touch(memory, BYTES / 2);
     pthread_join(thread, NULL);
-    tell("halves", BYTES);
+    tell(what, BYTES);
 }
 
 static void as_asked(void) {
@@ -70,7 +70,7 @@ static void as_asked(void) {
     block("bound", "bind", "1");
     block("interleaved", "interleave", "0-1");
     block("default", "default", "-");
-    halves();
+    halves("halves");
     memory = malloc(SMALL);
     touch(memory, SMALL);
     tell("small", SMALL);
@@ -81,26 +81,71 @@ static void as_asked(void) {
 }
 
 /* One after the other, all touched by the thread that allocates them. */
-static void serial(void) {
+static void input(int blocks) {
     pin(0);
-    for (int count = 0; count < 40; count++)
+    for (int count = 0; count < blocks; count++)
         block("serial", NULL, NULL);
+}
+
+static void serial(void) {
+    input(40);
     pin(2);
     block("moved", NULL, NULL);
     block("stayed", NULL, NULL);
+}
+
+/* Input is read by one thread, and then worked on by threads that are created for it. */
+static void phases(void) {
+    input(20);
+    halves("first");
+    halves("second");
+    halves("third");
+}
+
+static pthread_barrier_t turn;
+
+static void *touch_upper_halves(void *unused) {
+    (void)unused;
+    pin(2);
+    for (;;) {
+        pthread_barrier_wait(&turn);
+        touch(memory + BYTES / 2, BYTES / 2);
+        pthread_barrier_wait(&turn);
+    }
+    return NULL;
+}
+
+/* The same by a thread that was there before. */
+static void team(void) {
+    pthread_t thread;
+    pthread_barrier_init(&turn, NULL, 2);
+    if (pthread_create(&thread, NULL, touch_upper_halves, NULL))
+        give_up("pthread_create");
+    input(20);
+    for (int count = 0; count < 20; count++) {
+        memory = malloc(BYTES);
+        pthread_barrier_wait(&turn);
+        touch(memory, BYTES / 2);
+        pthread_barrier_wait(&turn);
+        tell(count < 16 ? "early" : "late", BYTES);
+    }
 }
 
 /* All on the nodes of the policy that it began with. */
 static void under_policy(void) {
     block("first", NULL, NULL);
     block("again", NULL, NULL);
-    halves();
+    halves("halves");
 }
 
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     if (!strcmp(what, "serial"))
         serial();
+    else if (!strcmp(what, "phases"))
+        phases();
+    else if (!strcmp(what, "team"))
+        team();
     else if (!strcmp(what, "under-policy"))
         under_policy();
     else
