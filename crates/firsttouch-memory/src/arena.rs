@@ -3,6 +3,7 @@
 mod cede;
 mod chunks;
 mod elsewhere;
+mod hold;
 mod limits;
 mod probes;
 mod relocate;
@@ -76,6 +77,8 @@ pub(crate) struct Arena {
     /// Pages freed in small pieces since the last offer, and where they lie: from the first to the end.
     unoffered_pages: u32,
     unoffered: (Page, Page),
+    /// Freed runs since the kernel was last asked what is there of one, which was in vain.
+    unasked: u32,
     /// Dirty pages in free runs: what recycling holds.
     pub(crate) recycled_pages: u64,
     /// Runs that were retired because a limit counts what is free between blocks.
@@ -111,6 +114,7 @@ impl Arena {
             used_to: 0,
             unoffered_pages: 0,
             unoffered: NOWHERE,
+            unasked: 0,
             recycled_pages: 0,
             retired_runs: 0,
         })
@@ -323,25 +327,29 @@ impl Arena {
     }
 
     /// Gives pages back to the arena and answers what is free now of the chunks that they have a part of, as first and end.
-    /// Held memory is offered to the kernel, all but a bounded rest.
     pub(crate) fn give_back(&mut self, start: Page, pages: u32) -> (Page, Page) {
         let run = self.put_back(start, pages);
         let chunk = self.chunk_pages();
         let from = run.0.max(start / chunk * chunk);
-        let until = (run.0 + run.1).min((start + pages).next_multiple_of(chunk));
-        if self.backing.is_reserved_pool() {
-            return (from, until);
+        (from, (run.0 + run.1).min((start + pages).next_multiple_of(chunk)))
+    }
+
+    /// Offers what is held of freed pages to the kernel, all but a bounded rest, with what else is free of their chunks.
+    pub(crate) fn offer_held(&mut self, (start, pages): (Page, u32), (from, until): (Page, Page)) {
+        let (_, _, mut bits) = self.parts();
+        let held = bits.count(start, pages);
+        if held == 0 || self.backing.is_reserved_pool() {
+            return;
         }
-        if pages >= OFFER_PAGES {
+        if held >= OFFER_PAGES {
             self.offer(from, until);
         } else {
-            self.unoffered_pages += pages;
+            self.unoffered_pages += held;
             self.unoffered = (self.unoffered.0.min(from), self.unoffered.1.max(until));
             if self.unoffered_pages >= OFFER_PAGES {
                 self.offer_small_pieces();
             }
         }
-        (from, until)
     }
 
     fn offer_small_pieces(&mut self) {

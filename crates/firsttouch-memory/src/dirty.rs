@@ -41,20 +41,20 @@ pub(crate) fn last(words: &[u64], at: usize) -> Option<usize> {
 impl Dirty<'_> {
     /// Sets or clears the bits of a run.
     pub(crate) fn set(&mut self, start: Page, pages: u32, dirty: bool) {
-        self.each_word(start, pages, |word, mask| {
-            if dirty {
-                *word |= mask;
-            } else {
-                *word &= !mask;
-            }
-        });
+        let part = |word: &mut u64, mask: u64| *word = if dirty { *word | mask } else { *word & !mask };
+        self.each_word(start, pages, part, |words| words.fill(if dirty { u64::MAX } else { 0 }));
     }
 
     /// Number of dirty pages in a run.
     pub(crate) fn count(&mut self, start: Page, pages: u32) -> u32 {
-        let mut sum = 0;
-        self.each_word(start, pages, |word, mask| sum += (*word & mask).count_ones());
-        sum
+        let (mut at_ends, mut between) = (0, 0);
+        self.each_word(
+            start,
+            pages,
+            |word, mask| at_ends += (*word & mask).count_ones(),
+            |words| between = words.iter().map(|word| ones(*word)).sum(),
+        );
+        at_ends + between
     }
 
     /// The first run of dirty pages inside a run, as start and length.
@@ -65,15 +65,36 @@ impl Dirty<'_> {
         Some((first as Page, (after - first) as u32))
     }
 
-    fn each_word(&mut self, start: Page, pages: u32, mut action: impl FnMut(&mut u64, u64)) {
-        let mut at = start as usize;
-        let end = at + pages as usize;
-        while at < end {
-            let until = ((at / 64 + 1) * 64).min(end);
-            let mask = (u64::MAX >> (64 - (until - at))) << (at % 64);
-            action(&mut self.0[at / 64], mask);
-            at = until;
+    /// Gives the words that a run has a `part` of, with its bits, and those that it has as a `whole`.
+    fn each_word(
+        &mut self,
+        start: Page,
+        pages: u32,
+        mut part: impl FnMut(&mut u64, u64),
+        whole: impl FnOnce(&mut [u64]),
+    ) {
+        let (start, end) = (start as usize, start as usize + pages as usize);
+        let (from, until) = (start.div_ceil(64), end / 64);
+        let (front, back) = (u64::MAX << (start % 64), !(u64::MAX << (end % 64)));
+        if from > until {
+            return part(&mut self.0[until], front & back);
         }
+        if start % 64 > 0 {
+            part(&mut self.0[from - 1], front);
+        }
+        whole(&mut self.0[from..until]);
+        if end % 64 > 0 {
+            part(&mut self.0[until], back);
+        }
+    }
+}
+
+/// The bits that are set of a word, most often all or none.
+fn ones(word: u64) -> u32 {
+    match word {
+        0 => 0,
+        u64::MAX => u64::BITS,
+        _ => word.count_ones(),
     }
 }
 
@@ -94,6 +115,8 @@ mod tests {
             (64, 1, false),
             (128, 64, true),
             (299, 1, false),
+            (129, 0, false),
+            (130, 30, false),
         ] {
             dirty.set(start, pages, value);
             model[start as usize..][..pages as usize].fill(value);

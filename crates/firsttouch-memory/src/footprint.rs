@@ -54,10 +54,15 @@ impl Footprint {
     }
 
     /// The same by what is known: without a reading.
-    pub(crate) fn is_within(&self, placed: Placed, bytes: usize) -> bool {
-        let held = placed.held_bytes + bytes;
+    fn is_within(&self, placed: Placed, bytes: usize) -> bool {
+        bytes <= self.room(placed)
+    }
+
+    /// How much may be held beside what there is, by what is known.
+    pub(crate) fn room(&self, placed: Placed) -> usize {
+        let beside = self.limit().saturating_sub(self.other_bytes + placed.live_bytes);
         // A tenth beside whatever the program has by itself is never too much, and nothing has to be known for it.
-        held <= tenth(self.peak_bytes) || self.other_bytes + placed.live_bytes + held <= self.limit()
+        beside.max(tenth(self.peak_bytes)).saturating_sub(placed.held_bytes)
     }
 
     fn may_be_read(&mut self, others: bool, now_ns: impl Fn() -> u64) -> bool {

@@ -21,6 +21,11 @@ impl Shares {
     /// No node is chosen here: the memory policy decides.
     pub const NONE: Shares = Shares { rows: [(0, 0); MOST_NODES], total: 0 };
 
+    /// Whether no node is chosen.
+    pub(crate) fn are_none(&self) -> bool {
+        self.total == 0
+    }
+
     /// Reads `NODE:WEIGHT,NODE:WEIGHT`; `None` for anything else, or too many nodes.
     ///
     /// ```
@@ -62,7 +67,7 @@ impl Shares {
 
     /// The node of a chunk, and the chunk where that ends; `None` where no node is chosen.
     pub(crate) fn at(&self, chunk: u32) -> Option<(u32, u32)> {
-        if self.total == 0 {
+        if self.are_none() {
             return None;
         }
         let stretch = chunk / CHUNKS_PER_STEP;

@@ -352,17 +352,20 @@ impl Inner {
         let is_free_to_hold = self.settings.recycle_bytes.is_none();
         let holds = held as u64 <= budget
             && (!is_free_to_hold || self.footprint.may_hold(placed, bytes, self.has_threads));
-        // The words before the block have created its first page, which would be cleared anew for the next block: of one that nobody
-        // has touched it is all there is.
-        let first_bytes = Backing::ALL[slot].chunk_bytes();
-        let may_hold_first = is_free_to_hold
-            && (placed.held_bytes + first_bytes) as u64 <= budget
-            && self.footprint.is_within(placed, first_bytes);
+        let room = if is_free_to_hold {
+            self.footprint.room(placed).min((budget as usize).saturating_sub(placed.held_bytes))
+        } else {
+            0
+        };
         let Some(arena) = &mut self.arenas[slot] else { return };
         let (from, until) = arena.give_back(start, pages);
-        if !holds {
+        if !holds && !arena.hold_what_is_there(from, until, (room / BASE) as u32) {
+            // The words before the block have created its first page, which would be cleared anew for the next block: of one that nobody
+            // has touched it is all there is.
+            let may_hold_first = room >= arena.backing.chunk_bytes();
             arena.trim(if may_hold_first { arena.chunk_after(start) } else { from }, until);
         }
+        arena.offer_held((start, pages), (from, until));
         self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
     }
 

@@ -7,7 +7,6 @@ use crate::extents::{Block, Extents};
 use crate::pages::{BASE, GIGANTIC, HUGE, Page};
 use crate::reason::Reason;
 use crate::remap;
-use crate::shares::Shares;
 use firsttouch_linux::numa::{self, Mode, NodeBits};
 use firsttouch_linux::sys;
 
@@ -64,7 +63,7 @@ impl Arena {
     fn next_cut(&self, from: Page, end: Page) -> Page {
         let grain = match self.backing {
             Backing::Multi => SPLIT_PAGES,
-            _ if self.shares != Shares::NONE => self.chunk_pages(),
+            _ if !self.shares.are_none() => self.chunk_pages(),
             _ => u32::MAX,
         };
         let by_layout = from.checked_next_multiple_of(grain).unwrap_or(end);

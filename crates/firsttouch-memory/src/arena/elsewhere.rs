@@ -2,7 +2,6 @@
 
 use super::Arena;
 use crate::pages::{BASE, Page};
-use crate::shares::Shares;
 use firsttouch_linux::numa::{self, NodeBits};
 use firsttouch_linux::sys;
 
@@ -26,7 +25,7 @@ impl Arena {
     /// Returns recycled pages that may not serve to the kernel, of a run that was taken just now, in whole chunks. What blocks
     /// share stays, and so do pages of a pool, whose nodes the pool has chosen, and what we lay out ourselves.
     pub(super) fn leave_elsewhere(&mut self, start: Page, pages: u32) {
-        let is_ours_to_ask = !self.backing.is_reserved_pool() && self.shares == Shares::NONE;
+        let is_ours_to_ask = !self.backing.is_reserved_pool() && self.shares.are_none();
         if !matches!(self.wanted, Wanted::All)
             && is_ours_to_ask
             && let Some((from, until)) = self.whole_chunks(start, start + pages)
@@ -88,6 +87,7 @@ mod tests {
     use crate::backing::Backing;
     use crate::extents::Block;
     use crate::pages::{GIGANTIC, HUGE};
+    use crate::shares::Shares;
 
     #[test]
     fn what_lies_elsewhere_is_new() {

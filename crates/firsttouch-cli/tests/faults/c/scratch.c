@@ -1,5 +1,6 @@
 // A program whose blocks are touched little makes and frees the same one again and again: what it touched is held, although the kernel
-// counts less than what is live, and the kernel creates nothing anew. And a block whose size goes up and down about the least that is
+// counts less than what is live, and the kernel creates nothing anew; of a large block, whose huge pages are few of many, no more than these.
+// And a block whose size goes up and down about the least that is
 // placed is copied once, and not at every turn.
 //# once: what is held
 //# run: --pages 4k
@@ -8,6 +9,9 @@
 //# expect: recycled>=15M
 //# run: --pages 4k --min-size 64K
 //# expect: recycled>=15M
+//# run: --pages thp -- huge
+//# where: thp
+//# expect: recycled>=50M
 #include "check.h"
 #include <sys/resource.h>
 
@@ -20,14 +24,14 @@ static long faults(void)
     return use.ru_minflt;
 }
 
-/* One page of each is touched, by the program or by whoever places it. */
-static void make_and_free(size_t bytes)
+/* Of each the page at `place` is touched, and the first, by whoever places it. */
+static void make_and_free(size_t bytes, size_t place)
 {
     long before = 0;
     for (int round = 0; round < ROUNDS; round++) {
         char *scratch = malloc(bytes);
         CHECK(scratch != NULL);
-        *scratch = 1;
+        scratch[place] = 1;
         free(scratch);
         if (round == 0)
             before = faults();
@@ -52,13 +56,28 @@ static void go_up_and_down(void)
     free(turning);
 }
 
-int main(void)
+/* Two huge pages of each are there. */
+static void make_and_free_huge(void)
 {
-    make_and_free(20 * MIB);
+    make_and_free(20 * MIB, 10 * MIB);
+    CHECK(huge_bytes() <= 3 * HUGE_PAGE);
+    char *clear = calloc(20, MIB);
+    CHECK(clear != NULL && is_zero(clear, 20 * MIB));
+    free(clear);
+}
+
+int main(int count, char **words)
+{
+    (void)words;
+    if (count > 1) {
+        make_and_free_huge();
+        return 0;
+    }
+    make_and_free(20 * MIB, 0);
     char *live = malloc(30 * MIB);
     CHECK(live != NULL);
     *live = 1;
-    make_and_free(MIB);
+    make_and_free(MIB, 0);
     go_up_and_down();
     return 0;
 }
