@@ -63,6 +63,10 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
             S::leaving_range(first, second);
             return discard(heap, first, second, third as c_int);
         }
+        // Whosever memory it is of, since Linux 6.13 also the caller's own. Who confined itself gets no freed ones any more.
+        libc::SYS_process_madvise if !is_about_contents(fourth as c_int) && !heap.is_confined() => {
+            vectors(second, third).for_each(|[start, bytes]| changes(start, bytes));
+        }
         libc::SYS_munmap => leaves(first, second),
         libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => replaces(first, second),
         libc::SYS_mremap => {

@@ -29,6 +29,8 @@ const HAS_MEMORY: &CStr = c"/sys/devices/system/node/has_memory";
 pub(crate) struct Nodes {
     /// Those that it may have memory of; none where it is one at most.
     allowed: NodeBits,
+    /// All memory of the machine is of one.
+    machine_has_one: bool,
     /// Its threads may run on CPUs of several.
     runs_on_several: bool,
     /// The memory policy that it began with, which what it freed was laid out by.
@@ -64,6 +66,7 @@ impl Nodes {
     /// One node, as on most machines.
     pub(crate) const ONE: Nodes = Nodes {
         allowed: NodeBits::EMPTY,
+        machine_has_one: true,
         runs_on_several: false,
         first_policy: None,
         touched: Touched::UNKNOWN,
@@ -71,11 +74,16 @@ impl Nodes {
 
     /// Asks the kernel, as long as the program has not confined itself.
     pub(crate) fn ask() -> Nodes {
+        let on_machine = list(HAS_MEMORY);
+        let machine_has_one = on_machine.is_some_and(|nodes: NodeBits| nodes.count() == 1);
         // Containers may forbid the question (seccomp).
-        let allowed = numa::allowed_nodes().ok().or_else(|| list(HAS_MEMORY));
-        let Some(allowed) = allowed.filter(|nodes| nodes.count() > 1) else { return Nodes::ONE };
+        let allowed = numa::allowed_nodes().ok().or(on_machine);
+        let Some(allowed) = allowed.filter(|nodes| nodes.count() > 1) else {
+            return Nodes { machine_has_one, ..Nodes::ONE };
+        };
         Nodes {
             allowed,
+            machine_has_one,
             runs_on_several: runs_on_several(),
             first_policy: numa::policy().ok(),
             touched: Touched::UNKNOWN,
@@ -85,6 +93,13 @@ impl Nodes {
     /// Whether it matters where memory lies.
     pub(crate) fn are_several(&self) -> bool {
         !self.allowed.is_empty()
+    }
+
+    /// Whether the kernel may be offered pages that are held, to take when it is short of memory (`MADV_FREE`). Linux 6.12 has
+    /// been seen to take huge pages that had been written to since, where it balances the nodes of a machine (`kernel.numa_balancing`) and is
+    /// short of memory (`lab c/pressure.c`). It may come to do so at any time, whatever nodes the process has.
+    pub(crate) fn allow_offers(&self) -> bool {
+        self.machine_has_one
     }
 
     /// Looks where a block lies that is about to be freed.
@@ -178,7 +193,13 @@ mod tests {
     /// What a process finds on a machine with two nodes, whose CPUs all are its own.
     fn two() -> Nodes {
         let allowed = NodeBits::of(&[0, 1]).unwrap();
-        Nodes { allowed, runs_on_several: true, first_policy: numa::policy().ok(), touched: Touched::UNKNOWN }
+        Nodes {
+            allowed,
+            machine_has_one: false,
+            runs_on_several: true,
+            first_policy: numa::policy().ok(),
+            touched: Touched::UNKNOWN,
+        }
     }
 
     fn touched(bytes: usize) -> usize {

@@ -365,7 +365,9 @@ impl Inner {
             let may_hold_first = room >= arena.backing.chunk_bytes();
             arena.trim(if may_hold_first { arena.chunk_after(start) } else { from }, until);
         }
-        arena.offer_held((start, pages), (from, until));
+        if self.nodes.allow_offers() {
+            arena.offer_held((start, pages), (from, until));
+        }
         self.totals.most_held_bytes = self.totals.most_held_bytes.max(self.held_pages() as usize * BASE);
     }
 
@@ -501,8 +503,7 @@ impl Inner {
         }
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
         let evidence = Evidence { forked_bytes: self.forked_bytes, failures_before: self.failures_before };
-        let now =
-            Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
+        let now = Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
         let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
         if is_more {
             self.snapshot = now;

@@ -26,6 +26,9 @@ impl Table {
         // SAFETY: a new mapping without access, at an address of the kernel's choice.
         let at =
             unsafe { sys::map_anonymous(0, reserved_bytes, libc::PROT_NONE, libc::MAP_NORESERVE) }.ok()?;
+        // gcore(1) reads all that is not kept out of core files, whether there is something or not.
+        // SAFETY: the new mapping; no contents change.
+        let _ = unsafe { sys::advise(at, reserved_bytes, libc::MADV_DONTDUMP) };
         Some(Table { at, reserved_bytes, open_bytes: 0 })
     }
 

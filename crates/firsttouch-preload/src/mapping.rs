@@ -130,6 +130,20 @@ pub unsafe extern "C" fn prctl(
     unsafe { changes::call_c::<Behind>(libc::SYS_prctl, arguments) as c_int }
 }
 
+/// process_madvise(2), which may be about the process itself.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn process_madvise(
+    process: c_int,
+    vectors: *const libc::iovec,
+    count: usize,
+    advice: c_int,
+    flags: c_uint,
+) -> isize {
+    let arguments = [process as usize, vectors as usize, count, advice as usize, flags as usize, 0];
+    // SAFETY: the same call.
+    unsafe { changes::call_c::<Behind>(libc::SYS_process_madvise, arguments) }
+}
+
 /// vmsplice(2), in which a thread may be cancelled: the C library's own makes the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vmsplice(

@@ -67,6 +67,22 @@ pub(crate) fn tests() -> Vec<Test> {
             assert!(recycled(&ran[0]) >= 2 * (46 << 20), "{ran:?}");
         })
     }));
+    // The kernel that was seen to take what a program has written to since MADV_FREE.
+    tests.push(Test::new(
+        "blocks keep what is in them where memory is short and nodes are balanced",
+        on(Release::V6_12),
+        vec![placed("", "pressure", "")],
+        |_, ran| assert!(counts(&ran[0], "kept")[&0] > 0, "{ran:?}"),
+    ));
+    tests.extend(Release::ALL.map(|release| {
+        let name = format!(
+            "what is held for reuse is not offered to the kernel that balances nodes (Linux {release})"
+        );
+        Test::new(name, on(release), vec![placed("", "recycled", "held")], |_, ran| {
+            assert_eq!(counts(&ran[0], "lazily-freed-kib"), only(0, 0));
+            assert!(receipt(&ran[0])["obtained"]["held_bytes"].as_u64().unwrap() >= 24 << 20, "{ran:?}");
+        })
+    }));
     tests
 }
 

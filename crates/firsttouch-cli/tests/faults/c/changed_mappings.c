@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -112,6 +113,16 @@ static void guard(char *block)
     if (madvise(block + 4096, 4096, MADV_GUARD_INSTALL) != 0)
         CHECK(errno == EINVAL);
 }
+/* Linux before 6.13 gives a process no such advice about itself. */
+static void guard_as_another(char *block)
+{
+    struct iovec part = {block + 4096, 4096};
+    int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    CHECK(process >= 0);
+    if (syscall(SYS_process_madvise, process, &part, 1, MADV_GUARD_INSTALL, 0) < 0)
+        CHECK(errno == EINVAL || errno == ENOSYS);
+    CHECK(close(process) == 0);
+}
 static void bind_pages(char *block)
 {
     unsigned long nodes = 1;
@@ -184,8 +195,8 @@ int main(int count, char **arguments)
     int rounds = count > 1 ? atoi(arguments[1]) : 2;
     void (*changes[])(char *) = {map_file,         map_file_unseen,    map_part_of_file, map_shared, unmap,
                                  unmap_part,       unmap_unseen,       move_away,        forbid,     forbid_by_number,
-                                 forbid_unseen,    forbid_part_unseen, lock,             guard,      bind_pages,
-                                 watch,            attach_segment};
+                                 forbid_unseen,    forbid_part_unseen, lock,             guard,      guard_as_another,
+                                 bind_pages,       watch,              attach_segment};
     enum { CHANGES = sizeof changes / sizeof *changes };
     long locked = locked_kib();
     for (int round = 0; round < rounds; round++)

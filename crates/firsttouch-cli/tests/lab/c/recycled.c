@@ -1,4 +1,4 @@
-/* recycled [serial|phases|team|under-policy]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
+/* recycled [serial|phases|team|under-policy|held]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
    it came to lie. CPU 0 is on the first node, CPU 2 on the second. */
 #include "numa.h"
 #include <pthread.h>
@@ -138,6 +138,27 @@ static void under_policy(void) {
     halves("halves");
 }
 
+/* What of the memory the kernel may take (MADV_FREE) where a block was freed that can serve again. */
+static void held(void) {
+    char line[256];
+    unsigned long kib, sum = 0;
+    FILE *mappings;
+    char *stays = malloc(4 * SMALL);
+    touch(stays, 4 * SMALL);
+    char *freed = malloc(3 * SMALL);
+    touch(freed, 3 * SMALL);
+    free(freed);
+    mappings = fopen("/proc/self/smaps", "r");
+    if (!mappings)
+        give_up("/proc/self/smaps");
+    while (fgets(line, sizeof line, mappings))
+        if (sscanf(line, "LazyFree: %lu kB", &kib) == 1)
+            sum += kib;
+    fclose(mappings);
+    printf("lazily-freed-kib 0:%lu\n", sum);
+    free(stays);
+}
+
 int main(int count, char **words) {
     const char *what = count > 1 ? words[1] : "";
     if (!strcmp(what, "serial"))
@@ -148,6 +169,8 @@ int main(int count, char **words) {
         team();
     else if (!strcmp(what, "under-policy"))
         under_policy();
+    else if (!strcmp(what, "held"))
+        held();
     else
         as_asked();
     return 0;
