@@ -372,7 +372,8 @@ pub(crate) struct Tune {
   firsttouch report --schema receipt > receipt.schema.json    JSON Schema, for editors and jq
   firsttouch report --schema list                             the kinds, and what writes each")]
 pub(crate) struct Report {
-    /// A JSON document of any command, a recording, an HTML page of `--export-html`, or a folder of `run --gather`; with `--decide` files with values
+    /// A JSON document of any command, a recording, an HTML page of `--export-html`, or a folder of `run --gather`; with `--decide` files with
+    /// values; `-` is stdin
     #[arg(required_unless_present = "schema", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// Print the JSON Schema of a kind of document; `list` lists the kinds

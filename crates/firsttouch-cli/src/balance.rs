@@ -7,7 +7,7 @@ use crate::args::{
     Balance, BalanceWhat, Convert, Eval, Form, GenerateWhat, Generated, Input, Show, Solve, TaskFormat,
 };
 use crate::export;
-use crate::mark::without_mark;
+use crate::input::bytes_of;
 use crate::measure;
 use crate::output::{self, Failure, Outcome};
 use firsttouch_balance::formats::{
@@ -173,12 +173,6 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn bytes(path: &Path) -> Outcome<Vec<u8>> {
-    let read = fs::read(path)
-        .map_err(|error| Failure::message(format!("cannot read {}: {error}", path.display())))?;
-    Ok(without_mark(read))
-}
-
 /// A file that is not what it should be: its name, then line and reason.
 fn wrong(path: &Path) -> impl Fn(FormatError) -> Failure {
     let name = path.display().to_string();
@@ -206,29 +200,29 @@ fn read_problem(args: &Input) -> Outcome<(Measured, Option<(VtRun, u64)>)> {
     let source = &args.source;
     let alone = |problem| (Measured { problem, cores: Vec::new() }, None);
     if let Some(path) = &source.tasks {
-        let messages = args.messages.as_deref().map(bytes).transpose()?;
-        let tasks = bytes(path)?;
+        let messages = args.messages.as_deref().map(bytes_of).transpose()?;
+        let tasks = bytes_of(path)?;
         // Whose line it is that is wrong: the tasks are read alone first.
         csv_problem(&tasks, None).map_err(wrong(path))?;
         let blamed = args.messages.as_deref().unwrap_or(path);
         return Ok(alone(csv_problem(&tasks, messages.as_deref()).map_err(wrong(blamed))?));
     }
     if let Some(path) = &source.matrix {
-        let counts = args.counts.as_deref().map(bytes).transpose()?;
-        return Ok(alone(formats::matrices(Some(&bytes(path)?), counts.as_deref()).map_err(wrong(path))?));
+        let counts = args.counts.as_deref().map(bytes_of).transpose()?;
+        return Ok(alone(formats::matrices(Some(&bytes_of(path)?), counts.as_deref()).map_err(wrong(path))?));
     }
     if let Some(path) = &source.graph {
-        return Ok(alone(formats::metis_graph(&bytes(path)?).map_err(wrong(path))?));
+        return Ok(alone(formats::metis_graph(&bytes_of(path)?).map_err(wrong(path))?));
     }
     if let Some(path) = &source.charm {
-        return Ok((formats::charm_dump(&bytes(path)?).map_err(wrong(path))?, None));
+        return Ok((formats::charm_dump(&bytes_of(path)?).map_err(wrong(path))?, None));
     }
     if let Some(path) = &source.hopbyte {
-        return Ok(alone(formats::hopbyte(&bytes(path)?).map_err(wrong(path))?));
+        return Ok(alone(formats::hopbyte(&bytes_of(path)?).map_err(wrong(path))?));
     }
     let named = source.vt.clone().unwrap_or_default();
     let files = runs::files(&named)?;
-    let contents = files.iter().map(|path| bytes(path)).collect::<Outcome<Vec<Vec<u8>>>>()?;
+    let contents = files.iter().map(|path| bytes_of(path)).collect::<Outcome<Vec<Vec<u8>>>>()?;
     let blamed = named.first().cloned().unwrap_or_default();
     let mut run = VtRun::read(&contents).map_err(wrong(&blamed))?;
     let phase = args.phase.or(run.phases().last().copied()).unwrap_or(0);
@@ -237,7 +231,7 @@ fn read_problem(args: &Input) -> Outcome<(Measured, Option<(VtRun, u64)>)> {
 }
 
 fn read_mapping(path: &Path, problem: &Problem, machine: &Machine) -> Outcome<Mapping> {
-    let content = bytes(path)?;
+    let content = bytes_of(path)?;
     let table = content.contains(&b',');
     let read = if table { csv_mapping(&content, problem) } else { metis_parts(&content, problem) };
     let mapping = read.map_err(wrong(path))?;

@@ -4,13 +4,12 @@ mod decide;
 
 use crate::args::Report;
 use crate::export;
-use crate::mark::without_mark;
+use crate::input::bytes_of;
 use crate::output::{self, Failure, Outcome};
 use anyhow::Context;
 use firsttouch_documents::{AnyDocument, Kind};
 use firsttouch_launch::gathered;
 use firsttouch_report::{Format, open};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(report: &Report) -> Outcome {
@@ -42,7 +41,7 @@ pub(crate) fn document(file: &Path) -> Outcome<AnyDocument> {
         let job = gathered(file).with_context(|| format!("cannot show {shown}"))?;
         return Ok(AnyDocument::Job(Box::new(job)));
     }
-    let bytes = without_mark(fs::read(file).with_context(|| format!("cannot read {shown}"))?);
+    let bytes = bytes_of(file)?;
     let content = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
     open(&content).map_err(|error| {
         let hint = error.hint();

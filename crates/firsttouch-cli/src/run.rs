@@ -1,7 +1,7 @@
 //! `run`: a program with its memory placed, and otherwise as if we were not there.
 
 use crate::args::{PlacementArgs, Run};
-use crate::mark::without_mark;
+use crate::input::without_mark;
 use crate::output::{self, Failure, Outcome};
 use crate::{export, measure, program, ranks};
 use anyhow::Context;

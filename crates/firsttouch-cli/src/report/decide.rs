@@ -1,6 +1,7 @@
 //! `report --decide`: files with values of other tools, and what they say.
 
 use crate::args::Report;
+use crate::input::bytes_of;
 use crate::output::{Failure, Outcome};
 use anyhow::Context;
 use firsttouch_documents::AnyDocument;
@@ -64,7 +65,7 @@ fn files_of(path: &Path) -> Outcome<Vec<PathBuf>> {
 
 fn measured(file: &Path) -> Outcome<MeasuredFile> {
     let shown = file.display();
-    let bytes = fs::read(file).with_context(|| format!("cannot read {shown}"))?;
+    let bytes = bytes_of(file)?;
     let mut measured = read(&bytes).map_err(|error| {
         let hint = error.hint();
         Failure::new(anyhow::Error::new(error).context(format!("cannot decide {shown}"))).hint(hint)

@@ -1,7 +1,7 @@
 //! `report`: files of ours, of others, and of nobody.
 
 use crate::{assert_code, firsttouch, json_file, run, stderr, stdout};
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -23,6 +23,22 @@ fn what_is_no_document_is_refused_with_a_hint() {
         assert!(output.stdout.is_empty());
     }
     assert_code(&run(&["report", "/no/such/file"]), 1);
+}
+
+#[test]
+fn what_is_piped_in_is_read_as_a_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [values, receipt] =
+        ["values.csv", "receipt.json"].map(|name| scratch.path().join(name).to_str().unwrap().to_owned());
+    fs::write(&values, "\u{feff}configuration,value\nold,1\nnew,2\nold,1.1\nnew,2.1\n").unwrap();
+    assert_code(&run(&["run", "--receipt", &receipt, "--", "true"]), 0);
+    for (words, file) in [(&["report", "--decide"][..], &values), (&["report"], &receipt)] {
+        let named = run(&[words, &[file]].concat());
+        let piped = firsttouch().args(words).arg("-").stdin(File::open(file).unwrap()).output().unwrap();
+        assert_code(&named, 0);
+        assert_code(&piped, 0);
+        assert_eq!(stdout(&piped), stdout(&named).replace(file, "-"));
+    }
 }
 
 #[test]
