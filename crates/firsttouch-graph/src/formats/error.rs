@@ -69,7 +69,7 @@ pub enum ReadError {
         reason: LineError,
     },
     /// The line that says how large the graph is, is missing.
-    #[error("there is no line that says how many nodes and arcs it has")]
+    #[error("there is no line that says how much is in it")]
     NoHeader,
     /// More or fewer arcs than promised.
     #[error("line {line} promises {promised} {what}, but there are {found}")]
@@ -149,7 +149,8 @@ impl ReadError {
             }
             ReadError::Line { reason, .. } => reason.hint(),
             ReadError::NoHeader => {
-                "a .gr file has a line `p sp NODES ARCS`; was it cut off at its beginning?"
+                "a .gr file has a line `p sp NODES ARCS`, one of sources `p aux sp ss SOURCES`, one of coordinates `p aux sp co NODES`; was it cut off at \
+                 its beginning?"
             }
             ReadError::Count { .. } | ReadError::GapLength { .. } => {
                 "the file was cut off, or its header belongs to another file"

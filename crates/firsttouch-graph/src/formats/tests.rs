@@ -488,6 +488,7 @@ fn coordinates_and_sources() {
         Err(ReadError::Count { promised: 2, found: 1, .. })
     ));
     assert!(matches!(points("v 1 1 1\n"), Err(ReadError::NoHeader)));
+    assert!(ReadError::NoHeader.hint().contains("`p aux sp co NODES`"));
     assert!(matches!(points(""), Err(ReadError::Empty)));
 
     let listed = |text: &str| read_sources(file(text).path());
