@@ -1,11 +1,12 @@
 //! What is wrong with a machine, whatever is placed on it.
 
+use crate::evidence::tried;
 use crate::facts::facts;
 use crate::profile::PROFILE;
 use crate::rules::machine::{CATALOG, entry, find, measured, unseen, worse};
 use crate::{Finding, Profile, Weight};
 use firsttouch_documents::DoctorHost;
-use firsttouch_linux::trials::{self, Trial};
+use firsttouch_linux::trials::Trial;
 use firsttouch_machine::{Machine, Root, Settings, Source, SourceError, StatusReport};
 use firsttouch_sorted::sort_by_key;
 use std::collections::BTreeMap;
@@ -48,12 +49,11 @@ impl MachineEvidence {
 
     /// The same for a machine that was read already, from below a root if it was.
     pub fn of(machine: Machine, root: Option<&Root>) -> MachineEvidence {
-        let live = root.is_some_and(Root::is_live);
-        let tried = if live { trials::placement_calls() } else { Ok(Vec::new()) };
+        let (trials, untried) = root.map(tried).unwrap_or_default();
         MachineEvidence {
             settings: root.map(Settings::read).unwrap_or_default(),
-            untried: tried.as_ref().err().map(ToString::to_string),
-            trials: tried.unwrap_or_default(),
+            trials,
+            untried,
             measurements: Measurements::default(),
             report: StatusReport::of(machine),
         }

@@ -69,6 +69,12 @@ pub struct Inherited {
     pub policy: Option<String>,
 }
 
+/// Calls of placement, tried in children, where the kernel can be asked; or why there was no child.
+pub(crate) fn tried(root: &Root) -> (Vec<(&'static str, Trial)>, Option<String>) {
+    let tried = if root.is_live() { trials::placement_calls() } else { Ok(Vec::new()) };
+    tried.map_or_else(|error| (Vec::new(), Some(error.to_string())), |trials| (trials, None))
+}
+
 /// Everything that rules look at.
 #[derive(Clone, Debug)]
 pub struct Evidence {
@@ -86,6 +92,8 @@ pub struct Evidence {
     pub inherited: Inherited,
     /// Calls of placement, tried in children; empty for a recorded machine, whose kernel cannot be asked.
     pub trials: Vec<(&'static str, Trial)>,
+    /// Why there was no child to try them in.
+    pub untried: Option<String>,
     /// CPUs that the scheduler leaves alone (`isolcpus=`).
     pub isolated: Vec<u32>,
     /// CPUs without a clock tick (`nohz_full=`).
@@ -108,6 +116,7 @@ impl Evidence {
                 .and_then(|text| parse_list(&text))
                 .unwrap_or_default()
         };
+        let (trials, untried) = tried(root);
         Ok(Evidence {
             wanted,
             program,
@@ -116,7 +125,8 @@ impl Evidence {
                 status: text("proc/self/status"),
                 policy: text("proc/self/numa_maps").and_then(|text| text.lines().next().map(str::to_owned)),
             },
-            trials: if root.is_live() { trials::placement_calls().unwrap_or_default() } else { Vec::new() },
+            trials,
+            untried,
             isolated: cpus("isolated"),
             tickless: cpus("nohz_full"),
             settings: Settings::read(root),

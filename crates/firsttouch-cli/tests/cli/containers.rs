@@ -81,6 +81,12 @@ fn a_group_without_room_for_a_child_is_told_of() {
     let (topic, why) = (&unseen[0]["topic"], unseen[0]["why"].as_str().unwrap_or_default());
     assert!(topic == "calls of the kernel" && why.starts_with("no process could be started"), "{unseen:#}");
     assert!(!unseen.to_string().contains("record"), "{unseen:#}");
+    let output = group.run(&["explain", "-m", "0", "--json", "--", "true"]);
+    assert_code(&output, 0);
+    let explanation = json(&stdout(&output));
+    let findings = explanation["findings"].as_array().unwrap();
+    let untried = findings.iter().find(|one| one["id"] == "untried-calls");
+    assert!(untried.is_some_and(|one| one["remedy"].to_string().contains("pids.max")), "{explanation:#}");
 }
 
 #[test]

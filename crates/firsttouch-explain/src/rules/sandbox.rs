@@ -59,5 +59,17 @@ pub(super) fn refused(
 
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     let (memory, cpus) = (evidence.asks_memory(), evidence.asks_cpus());
-    findings.extend(refused(&evidence.trials, evidence.status("Seccomp"), memory, cpus));
+    let seccomp = evidence.status("Seccomp");
+    findings.extend(refused(&evidence.trials, seccomp, memory, cpus));
+    if let Some(error) = &evidence.untried {
+        let what = "calls of placement could not be tried";
+        let effect = "whether the kernel or a sandbox refuses one is not known: run --receipt tells what the program got";
+        let finding = Finding::new("untried-calls", Weight::Remark, what, effect)
+            .proof("starting a process", error)
+            .remedy("let one more process start: pids.max of the control group (docker run --pids-limit), ulimit -u");
+        findings.push(match seccomp {
+            Some(mode) => finding.proof("/proc/self/status", format!("Seccomp: {mode}")),
+            None => finding,
+        });
+    }
 }
