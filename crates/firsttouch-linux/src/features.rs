@@ -4,7 +4,8 @@
 //! them. Each probe leaves the process as it was.
 
 use crate::numa::{self, Mode};
-use crate::sys::{self, MADV_COLLAPSE, MADV_POPULATE_WRITE, PAGE_IS_HUGE, PageRegion};
+use crate::sys::{self, Answer, MADV_COLLAPSE, MADV_POPULATE_WRITE, PAGE_IS_HUGE, PageRegion};
+use crate::trials::{self, Trial};
 use std::hint::black_box;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -43,20 +44,36 @@ pub fn pagemap_scan() -> io::Result<()> {
 }
 
 /// Whether pages of another process may be collapsed: asks for an empty list of ranges of the parent process, which
-/// runs every check of kernel and sandbox and does nothing.
+/// runs every check of kernel and sandbox and does nothing. Of a parent outside of our PID namespace, or of another user, that tells nothing:
+/// then a child asks about us.
 pub fn process_madvise_collapse() -> io::Result<()> {
+    match collapse_parent() {
+        Err(libc::ESRCH | libc::EACCES) => match trials::in_child(collapse_parent)? {
+            Trial::Works => Ok(()),
+            Trial::Refused(error) => Err(io::Error::from_raw_os_error(error)),
+            Trial::Killed(signal) => Err(io::Error::other(format!("killed by signal {signal}"))),
+        },
+        asked => answer(asked).map(drop),
+    }
+}
+
+fn collapse_parent() -> Answer {
     // SAFETY: takes no argument and cannot fail.
-    let parent = answer(unsafe { sys::call(libc::SYS_getppid, [0; 6]) })?;
+    let parent = unsafe { sys::call(libc::SYS_getppid, [0; 6]) }?;
     if parent == 0 {
-        return Err(io::Error::other("the parent process is outside this process-id namespace"));
+        return Err(libc::ESRCH);
     }
     // SAFETY: opens a descriptor for a process; reads no memory of ours.
-    let descriptor = owned(unsafe { sys::call(libc::SYS_pidfd_open, [parent, 0, 0, 0, 0, 0]) })?;
+    let descriptor = unsafe { sys::call(libc::SYS_pidfd_open, [parent, 0, 0, 0, 0, 0]) }?;
     let none: [libc::iovec; 0] = [];
-    let arguments =
-        [descriptor.as_raw_fd() as usize, none.as_ptr() as usize, none.len(), MADV_COLLAPSE as usize, 0, 0];
     // SAFETY: the list of ranges is empty, so no memory is touched.
-    answer(unsafe { sys::call(libc::SYS_process_madvise, arguments) }).map(drop)
+    let asked = unsafe {
+        let arguments = [descriptor, none.as_ptr() as usize, none.len(), MADV_COLLAPSE as usize, 0, 0];
+        sys::call(libc::SYS_process_madvise, arguments)
+    };
+    // SAFETY: it is ours, and nobody else has it.
+    let _ = unsafe { sys::call(libc::SYS_close, [descriptor, 0, 0, 0, 0, 0]) };
+    asked
 }
 
 /// Whether a mapping may carry the policy of weighted interleaving (Linux 6.9).

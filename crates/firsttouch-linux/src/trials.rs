@@ -32,7 +32,8 @@ pub fn placement_calls() -> io::Result<Vec<(&'static str, Trial)>> {
     CALLS.iter().map(|(name, call)| Ok((*name, in_child(*call)?))).collect()
 }
 
-fn in_child(call: Call) -> io::Result<Trial> {
+/// What becomes of a call in a child.
+pub(crate) fn in_child(call: Call) -> io::Result<Trial> {
     // SAFETY: the child makes system calls of its own and ends; it runs nothing that a lock of another thread could
     // stop.
     let child = unsafe { libc::fork() };

@@ -44,7 +44,7 @@ pub struct Features {
     pub madv_populate_write: Option<Probe>,
     /// `PAGEMAP_SCAN` reads page sizes of our own memory.
     pub pagemap_scan: Option<Probe>,
-    /// `process_madvise(MADV_COLLAPSE)` is allowed on another process (our parent; nothing is changed).
+    /// `process_madvise(MADV_COLLAPSE)` is allowed on another process (nothing is changed).
     pub process_madvise: Option<Probe>,
     /// A mapping may carry the policy of weighted interleaving.
     pub weighted_interleave: Option<Probe>,

@@ -29,6 +29,21 @@ fn people_get_text() {
     assert!(!stdout(&output).contains('\u{1b}'), "no colour in a pipe");
 }
 
+/// The first process of a container has a parent that it cannot see, which says nothing about others.
+#[test]
+fn the_first_process_of_a_namespace_may_do_what_others_may() {
+    let supervise = |prefix: &[&str]| {
+        let words = [prefix, &[env!("CARGO_BIN_EXE_firsttouch"), "status", "--json"]].concat();
+        let output = Command::new(words[0]).args(&words[1..]).output().unwrap();
+        let status = output.status.success().then(|| json(&stdout(&output)))?;
+        status["can"].as_array()?.iter().find(|it| it["what"] == "supervise").cloned()
+    };
+    let Some(inside) = supervise(&["unshare", "--pid", "--fork", "--mount-proc"]) else {
+        return skipped("no PID namespace");
+    };
+    assert_eq!(Some(inside), supervise(&[]));
+}
+
 /// A container may have no /sys: nothing that only /sys tells is said to be missing then.
 #[test]
 fn without_sys_nothing_is_told_of_pages() {
