@@ -155,6 +155,8 @@ fn articles_are_as_they_were() {
     let told = "The session was interrupted: what it had not finished is missing.";
     assert!(text::bench(&interrupted, 80, Style::Plain).starts_with(told));
     assert!(markdown::bench(&interrupted).contains(&format!("\n**{told}**\n")));
+    // Runs alone: every reader takes it, and none counts a line of words as one.
+    assert_eq!(csv::bench(&interrupted), csv::bench(&report));
     assert!(html::bench(&interrupted).contains(&format!("<p><strong>{told}</strong></p>\n")));
     expect("articles.md", &markdown::bench(&report));
     let page = html::bench(&report);
