@@ -5,18 +5,18 @@ use crate::bind::{self, ThreadAffinity};
 use crate::collapse;
 use crate::destination::Destination;
 use crate::executor::Executor;
-use crate::journal::Journal;
+use crate::journal::{Journal, Owner};
 use crate::migrate;
 use crate::pace::Took;
 use crate::reading::Reader;
-use crate::store::{boot_id, host};
+use crate::store::host;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, is_lost, reason_of};
 use firsttouch_documents::{JournalBegin, JournalEntry};
 use firsttouch_journal::JournalError;
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::format_list;
-use firsttouch_linux::process::{Status, pid_namespace, ticks_after_boot};
+use firsttouch_linux::process::{Status, ticks_after_boot};
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::urgent::Urgent;
@@ -151,12 +151,8 @@ pub fn attach(
     watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
     may(target, executor, request)?;
-    let boot = boot_id(target.root());
-    let mut journal = if dry_run {
-        Journal::nowhere()
-    } else {
-        Journal::open(&context.journals, target.pid(), target.start_ticks(), &boot)?
-    };
+    let mut journal =
+        if dry_run { Journal::nowhere() } else { Journal::open(&context.journals, &target.owner())? };
     let outcome = with_journal(target, executor, request, context, &mut journal, dry_run, watcher);
     let undo_steps = journal.history().undo_steps();
     let path = journal.discard_if_empty();
@@ -309,12 +305,13 @@ fn begin(work: &mut Work<'_>, request: &ResolvedRequest, context: &AttachContext
         );
     }
     let target = work.target;
+    let Owner { pid, start_ticks, boot_id, pid_namespace } = target.owner();
     work.note(JournalEntry::Begin(Box::new(JournalBegin {
-        pid: target.pid(),
-        start_ticks: target.start_ticks(),
-        boot_id: boot_id(target.root()),
+        pid,
+        start_ticks,
+        boot_id,
         host: host(target.root()),
-        pid_namespace: pid_namespace(target.root()),
+        pid_namespace,
         image: target.image().clone(),
         command: target.command().to_owned(),
         began: context.now.clone(),

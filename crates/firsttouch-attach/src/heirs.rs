@@ -2,7 +2,7 @@
 
 use crate::bind::{self, Set};
 use crate::executor::{Executor, Remote};
-use crate::journal::{JournalHistory, Step, path_of};
+use crate::journal::{JournalHistory, Owner, Step};
 use crate::target::Target;
 use crate::work::{Halt, Work};
 use firsttouch_documents::JournalEntry;
@@ -111,7 +111,7 @@ pub(crate) fn of_descendants(work: &mut Work<'_>, steps: &[Step], journals: &Pat
     if !steps.iter().any(|step| matches!(step.entry, JournalEntry::Affinity { .. })) {
         return Ok(());
     }
-    let (root, pid) = (work.target.root().clone(), work.target.pid());
+    let (root, pid, owner) = (work.target.root().clone(), work.target.pid(), work.target.owner());
     // What is attached to has a journal of its own, also for what it starts.
     let mut left = HashSet::from([std::process::id()]);
     let mut given_back = Vec::new();
@@ -120,7 +120,7 @@ pub(crate) fn of_descendants(work: &mut Work<'_>, steps: &[Step], journals: &Pat
         let Ok(Stat { parent, start_ticks, .. }) = Stat::read(&root, descendant) else { continue };
         if left.contains(&descendant)
             || left.contains(&parent)
-            || is_attached(journals, descendant, start_ticks)
+            || is_attached(journals, &Owner { pid: descendant, start_ticks, ..owner.clone() })
         {
             left.insert(descendant);
             continue;
@@ -181,10 +181,9 @@ fn of_descendant(maker: &Target, pid: u32, steps: &[Step]) -> io::Result<bool> {
 }
 
 /// Whether a process has a journal with CPUs that can be given back.
-fn is_attached(journals: &Path, pid: u32, start_ticks: u64) -> bool {
-    let history = std::fs::read(path_of(journals, pid, start_ticks))
-        .ok()
-        .and_then(|bytes| JournalHistory::parse(&bytes).ok());
+fn is_attached(journals: &Path, owner: &Owner) -> bool {
+    let history =
+        std::fs::read(owner.path(journals)).ok().and_then(|bytes| JournalHistory::parse(&bytes).ok());
     let is_affinity = |(_, entry): &(usize, &JournalEntry)| matches!(entry, JournalEntry::Affinity { .. });
     history.is_some_and(|history| history.open_steps().iter().any(is_affinity))
 }

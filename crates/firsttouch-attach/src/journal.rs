@@ -1,13 +1,15 @@
 //! The journal: what was there before each step, written before the step is made.
 //!
-//! Lines of JSON, each a document of the kind `attach-journal`, in a file of its own for each process (number and start time),
-//! readable by its user alone. Lines that were written before there were kinds have none, and are read all the same. Each attach
+//! Lines of JSON, each a document of the kind `attach-journal`, in a file of its own for each process ([`Owner`]), readable by its
+//! user alone. Lines that were written before there were kinds have none, and are read all the same. Each attach
 //! adds a [`JournalBegin`] and a [`JournalEntry::End`]; what was taken back is noted, so that an undo can be taken up again.
 //!
 //! Invariant: a line is in the file before the step that it describes is made (`firsttouch-journal`).
 
 use firsttouch_documents::{JournalBegin, JournalEntry, to_line};
 use firsttouch_journal::{JournalError, JournalFile, parse};
+use firsttouch_linux::process::pid_namespace;
+use firsttouch_linux::root::Root;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +68,46 @@ impl JournalHistory {
     }
 }
 
+/// Whose journal it is. A number and a start time are those of one process in a boot of a machine and in a PID namespace only, and
+/// machines and containers may have the folder in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// When it began, in clock ticks after boot.
+    pub start_ticks: u64,
+    /// The boot; empty where the kernel does not tell.
+    pub boot_id: String,
+    /// The PID namespace that has this number for it; `None` where the kernel does not tell.
+    pub pid_namespace: Option<u64>,
+}
+
+impl Owner {
+    /// A process of this machine, by the number that we have for it.
+    pub fn of(root: &Root, pid: u32, start_ticks: u64) -> Owner {
+        Owner { pid, start_ticks, boot_id: boot_id(root), pid_namespace: pid_namespace(root) }
+    }
+
+    /// The file of its journal.
+    pub fn path(&self, folder: &Path) -> PathBuf {
+        let Owner { pid, start_ticks, boot_id, pid_namespace } = self;
+        let namespace = pid_namespace.unwrap_or(0);
+        // Random, and a part of it does.
+        let boot = boot_id.split('-').next().unwrap_or_default();
+        folder.join(format!("{pid}-{start_ticks}-{namespace}-{boot}.jsonl"))
+    }
+
+    fn at_work(&self) -> String {
+        format!("is attached to process {}", self.pid)
+    }
+}
+
+/// The name of this boot; empty where the kernel does not tell.
+pub(crate) fn boot_id(root: &Root) -> String {
+    let id = root.read("proc/sys/kernel/random/boot_id").ok().flatten().unwrap_or_default();
+    id.trim().to_owned()
+}
+
 /// A journal that is written to. While it is open, nobody else writes to it.
 #[derive(Debug)]
 pub struct Journal {
@@ -75,33 +117,21 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal of a process in `folder`, or makes one that only its user can read. What an earlier boot left under
-    /// the same name is of another process, and goes.
-    pub fn open(folder: &Path, pid: u32, start_ticks: u64, boot_id: &str) -> Result<Journal, JournalError> {
+    /// Opens the journal of a process in `folder`, or makes one that only its user can read.
+    pub fn open(folder: &Path, owner: &Owner) -> Result<Journal, JournalError> {
         // What it changes goes with the machine: its lines need not outlast a crash of that.
-        let opened = JournalFile::open(&path_of(folder, pid, start_ticks), &at_work(pid), false)?;
-        Journal::of(opened, boot_id)
+        Journal::of(JournalFile::open(&owner.path(folder), &owner.at_work(), false)?)
     }
 
     /// Opens the journal of a process to go back by it: one that is not there is not made.
-    pub(crate) fn open_kept(
-        folder: &Path,
-        pid: u32,
-        start_ticks: u64,
-        boot_id: &str,
-    ) -> Result<Journal, JournalError> {
-        match JournalFile::open_kept(&path_of(folder, pid, start_ticks), &at_work(pid))? {
-            Some(opened) => Journal::of(opened, boot_id),
-            None => Ok(Journal::nowhere()),
-        }
+    pub(crate) fn open_kept(folder: &Path, owner: &Owner) -> Result<Journal, JournalError> {
+        let opened = JournalFile::open_kept(&owner.path(folder), &owner.at_work())?;
+        opened.map_or_else(|| Ok(Journal::nowhere()), Journal::of)
     }
 
-    fn of((mut file, text): (JournalFile, Vec<u8>), boot_id: &str) -> Result<Journal, JournalError> {
-        let mut history = JournalHistory::parse(&text)
+    fn of((mut file, text): (JournalFile, Vec<u8>)) -> Result<Journal, JournalError> {
+        let history = JournalHistory::parse(&text)
             .map_err(|line| JournalError::Line { path: file.path().to_owned(), line })?;
-        if history.begin().is_some_and(|begin| begin.boot_id != boot_id) {
-            history = JournalHistory::default();
-        }
         file.cut(history.whole_bytes)?;
         Ok(Journal { file: Some(file), history })
     }
@@ -158,15 +188,6 @@ pub(crate) struct Step {
     pub(crate) began_ticks: Option<u64>,
 }
 
-fn at_work(pid: u32) -> String {
-    format!("is attached to process {pid}")
-}
-
-/// The name of a process's journal.
-pub(crate) fn path_of(folder: &Path, pid: u32, start_ticks: u64) -> PathBuf {
-    folder.join(format!("{pid}-{start_ticks}.jsonl"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +197,10 @@ mod tests {
     use std::fs::{self, OpenOptions};
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
+
+    fn owner(boot_id: &str) -> Owner {
+        Owner { pid: 7, start_ticks: 99, boot_id: boot_id.to_owned(), pid_namespace: Some(9) }
+    }
 
     fn begin(boot_id: &str) -> JournalEntry {
         JournalEntry::Begin(Box::new(JournalBegin {
@@ -217,11 +242,12 @@ mod tests {
     fn a_journal_is_its_users_alone_and_goes_on_where_it_was_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a/b");
-        let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
+        let owner = owner("boot");
+        let mut journal = Journal::open(&place, &owner).unwrap();
         let step = |start| JournalEntry::Move { start, nodes: "0*2".to_owned(), to: Some("1,-".to_owned()) };
         journal.write(begin("boot")).unwrap();
         assert_eq!(journal.write(step(4096)).unwrap(), 1);
-        let busy = Journal::open(&place, 7, 99, "boot").unwrap_err();
+        let busy = Journal::open(&place, &owner).unwrap_err();
         assert!(matches!(busy, JournalError::Busy { .. }), "{busy}");
         assert_eq!(busy.to_string(), "another firsttouch is attached to process 7 right now");
         let path = journal.path().to_owned();
@@ -231,16 +257,20 @@ mod tests {
         // Cut off in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"step\":\"move\",\"sta").unwrap();
-        let mut journal = Journal::open(&place, 7, 99, "boot").unwrap();
+        let mut journal = Journal::open(&place, &owner).unwrap();
         assert!(journal.history().is_cut_off());
         assert_eq!(journal.write(step(8192)).unwrap(), 2);
         drop(journal);
         let history = JournalHistory::parse(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(history.open_steps(), [(2, &step(8192)), (1, &step(4096))]);
-        // Of another boot: another process.
-        let journal = Journal::open(&place, 7, 99, "other boot").unwrap();
-        assert_eq!(journal.history(), &JournalHistory::default());
-        assert!(journal.discard_if_empty().is_none() && !path.exists());
+        // Of another boot, or PID namespace: another process.
+        for other in
+            [Owner { boot_id: "other".to_owned(), ..owner.clone() }, Owner { pid_namespace: None, ..owner }]
+        {
+            let journal = Journal::open(&place, &other).unwrap();
+            assert_eq!(journal.history(), &JournalHistory::default());
+            assert!(journal.discard_if_empty().is_none() && path.exists());
+        }
     }
 
     #[test]
@@ -266,8 +296,8 @@ mod tests {
             "\n",
         );
         let folder = tempfile::tempdir().unwrap();
-        fs::write(path_of(folder.path(), 7, 99), old).unwrap();
-        let mut journal = Journal::open(folder.path(), 7, 99, "b").unwrap();
+        fs::write(owner("b").path(folder.path()), old).unwrap();
+        let mut journal = Journal::open(folder.path(), &owner("b")).unwrap();
         let step = JournalEntry::Move { start: 4096, nodes: "0*2".to_owned(), to: None };
         let collapse = JournalEntry::Collapse { start: 2 << 20, bytes: 2 << 20 };
         assert_eq!(journal.history().open_steps(), [(2, &collapse), (1, &step)]);
@@ -292,8 +322,8 @@ mod tests {
         odd.extend_from_slice(b"{}\n");
         assert_eq!(JournalHistory::parse(&odd), Err(1));
         let folder = tempfile::tempdir().unwrap();
-        fs::write(path_of(folder.path(), 7, 99), &odd).unwrap();
-        let error = Journal::open(folder.path(), 7, 99, "b").unwrap_err();
+        fs::write(owner("b").path(folder.path()), &odd).unwrap();
+        let error = Journal::open(folder.path(), &owner("b")).unwrap_err();
         assert!(
             matches!(error, JournalError::Line { line: 1, .. }) && error.hint().contains("rm "),
             "{error}"
@@ -301,8 +331,8 @@ mod tests {
         // A link would lead our lines into somebody's file.
         let victim = folder.path().join("victim");
         fs::write(&victim, "").unwrap();
-        std::os::unix::fs::symlink(&victim, path_of(folder.path(), 8, 1)).unwrap();
-        assert!(matches!(Journal::open(folder.path(), 8, 1, "b"), Err(JournalError::Io { .. })));
+        std::os::unix::fs::symlink(&victim, owner("c").path(folder.path())).unwrap();
+        assert!(matches!(Journal::open(folder.path(), &owner("c")), Err(JournalError::Io { .. })));
     }
 
     proptest! {

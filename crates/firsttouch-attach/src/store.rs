@@ -1,6 +1,6 @@
 //! The folder of journals: which there are, of which processes, and which can go.
 
-use crate::journal::JournalHistory;
+use crate::journal::{JournalHistory, boot_id};
 use firsttouch_documents::JournalBegin;
 use firsttouch_journal::JournalFile;
 use firsttouch_linux::process::{Stat, are_numbers_ours, living_thread, pid_namespace, unless_ended};
@@ -101,12 +101,6 @@ fn remove_empty(path: &Path) -> bool {
         file.remove();
         true
     })
-}
-
-/// The name of this boot; empty where the kernel does not tell.
-pub fn boot_id(root: &Root) -> String {
-    let id = root.read("proc/sys/kernel/random/boot_id").ok().flatten().unwrap_or_default();
-    id.trim().to_owned()
 }
 
 /// The name of this machine; `None` where the kernel does not tell.

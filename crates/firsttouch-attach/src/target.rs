@@ -3,6 +3,7 @@
 //! Invariant: [`Target::check`] is called before every step. A number that was reused, a process that ended, became another
 //! program, or that somebody began to trace or stopped, ends the attach before the step is made.
 
+use crate::journal::Owner;
 use firsttouch_documents::ProgramImage;
 use firsttouch_linux::pagemap::Pagemap;
 use firsttouch_linux::process::{OWN_PROC, Stat, Status, ancestors, are_numbers_ours, living_thread};
@@ -369,6 +370,11 @@ impl Target {
     /// as long as others run there.
     pub(crate) fn precedence(&self) -> &Precedence {
         &self.precedence
+    }
+
+    /// Whose journal is that of what is done to it.
+    pub fn owner(&self) -> Owner {
+        Owner::of(&self.root, self.pid, self.start_ticks)
     }
 
     /// Which of its pages exist.

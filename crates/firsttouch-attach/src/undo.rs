@@ -9,7 +9,6 @@ use crate::heirs::{self, Cpuset};
 use crate::journal::{Journal, JournalHistory, Step};
 use crate::pace::Took;
 use crate::reading::{Reader, Reading};
-use crate::store::boot_id;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
 use firsttouch_documents::{JournalEntry, ProgramImage};
@@ -32,8 +31,7 @@ pub fn undo(
     watcher: &mut dyn FnMut(&AttachProgress),
 ) -> Result<AttachReport, AttachError> {
     let pid = target.pid();
-    let mut journal =
-        Journal::open_kept(&context.journals, pid, target.start_ticks(), &boot_id(target.root()))?;
+    let mut journal = Journal::open_kept(&context.journals, &target.owner())?;
     let steps = steps_of(journal.history(), target.image());
     let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
     let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };

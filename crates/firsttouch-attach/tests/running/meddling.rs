@@ -104,7 +104,7 @@ fn a_full_node_ends_nothing_and_what_came_before_is_counted() {
 fn each_step_is_in_the_journal_before_it_is_made() {
     let Some(running) = Running::start(32, 0) else { return };
     let target = running.target();
-    let journal = running.journals().join(format!("{}-{}.jsonl", running.pid(), target.start_ticks()));
+    let journal = target.owner().path(&running.journals());
     let mut calls = 0;
     let look = |at: u64, size: u64| {
         calls += 1;

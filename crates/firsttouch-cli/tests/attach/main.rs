@@ -25,6 +25,7 @@ mod runner;
 #[path = "../../../../tests/single.rs"]
 mod single;
 mod target;
+mod twins;
 
 use machine::Surroundings;
 use runner::{Asked, Outcome};
@@ -32,7 +33,14 @@ use single::{Test, skip};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let tests = [balanced::tests(), programs::tests(), pauses::tests(), meanwhile::tests(), refused::tests()];
+    let tests = [
+        balanced::tests(),
+        programs::tests(),
+        pauses::tests(),
+        meanwhile::tests(),
+        refused::tests(),
+        twins::tests(),
+    ];
     single::run(&Asked::read(), "attach", tests.into_iter().flatten().map(with_huge_pages), 1)
 }
 
