@@ -5,6 +5,7 @@
 
 use crate::journal::Owner;
 use firsttouch_documents::ProgramImage;
+use firsttouch_linux::access::Barrier;
 use firsttouch_linux::pagemap::Pagemap;
 use firsttouch_linux::process::{OWN_PROC, Stat, Status, ancestors, are_numbers_ours, living_thread};
 use firsttouch_linux::program::{program_of, text_of};
@@ -80,6 +81,14 @@ pub enum TargetError {
         /// As asked.
         pid: u32,
     },
+    /// Root has not what it takes to look into it.
+    #[error("{}", out_of_reach(*pid, *barrier))]
+    OutOfReach {
+        /// As asked.
+        pid: u32,
+        /// What is in the way.
+        barrier: Barrier,
+    },
     /// /proc is that of another PID namespace: under this number it shows another process.
     #[error("/proc is that of another PID namespace: what it shows of {pid} is another process")]
     OtherNamespace {
@@ -114,17 +123,29 @@ impl TargetError {
             }
             TargetError::Init => "name one of the services that it started".to_owned(),
             TargetError::Ourselves { .. } => "name the process of another program".to_owned(),
-            TargetError::OtherUser { .. } => "run firsttouch as that user or as root".to_owned(),
-            TargetError::NotDumpable { .. } => {
-                "run firsttouch as root; a program that has set PR_SET_DUMPABLE to 0, or has file capabilities or setuid, \
-                 keeps its own user out"
-                    .to_owned()
-            }
+            TargetError::OtherUser { .. } => hint(Barrier::OtherUser),
+            TargetError::NotDumpable { .. } => hint(Barrier::NotDumpable),
+            TargetError::OutOfReach { barrier, .. } => hint(*barrier),
             TargetError::OtherNamespace { .. } => OWN_PROC.to_owned(),
             TargetError::Unreadable { .. } => {
                 "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process".to_owned()
             }
         }
+    }
+}
+
+fn hint(barrier: Barrier) -> String {
+    barrier
+        .remedy()
+        .unwrap_or("ask the security module of the machine (dmesg tells of SELinux, AppArmor)")
+        .to_owned()
+}
+
+fn out_of_reach(pid: u32, barrier: Barrier) -> String {
+    match barrier {
+        Barrier::Capability(capability) => format!("we may not look into process {pid} without {capability}"),
+        Barrier::Namespace => format!("process {pid} is of another user namespace, whose root we are not"),
+        _ => format!("the kernel does not let root look into process {pid}"),
     }
 }
 
@@ -351,6 +372,11 @@ impl Target {
         self.start_ticks
     }
 
+    /// Whose journal is that of what is done to it.
+    pub fn owner(&self) -> Owner {
+        Owner::of(&self.root, self.pid, self.start_ticks)
+    }
+
     /// The program that it is.
     pub fn image(&self) -> &ProgramImage {
         &self.image
@@ -370,11 +396,6 @@ impl Target {
     /// as long as others run there.
     pub(crate) fn precedence(&self) -> &Precedence {
         &self.precedence
-    }
-
-    /// Whose journal is that of what is done to it.
-    pub fn owner(&self) -> Owner {
-        Owner::of(&self.root, self.pid, self.start_ticks)
     }
 
     /// Which of its pages exist.
@@ -404,11 +425,12 @@ fn gone_or(error: io::Error, pid: u32, what: &'static str) -> TargetError {
 
 fn who_may_not(root: &Root, pid: u32, status: &Status) -> TargetError {
     let ourselves = Status::read(root, std::process::id()).ok().and_then(|own| own.effective_user);
-    match (status.effective_user, ourselves) {
-        (Some(owner), Some(ourselves)) if owner != ourselves => {
+    match (Barrier::of(root, status.effective_user), status.effective_user, ourselves) {
+        (Barrier::OtherUser, Some(owner), Some(ourselves)) => {
             TargetError::OtherUser { pid, owner, ourselves }
         }
-        _ => TargetError::NotDumpable { pid },
+        (Barrier::OtherUser | Barrier::NotDumpable, ..) => TargetError::NotDumpable { pid },
+        (barrier, ..) => TargetError::OutOfReach { pid, barrier },
     }
 }
 

@@ -10,6 +10,8 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 #[cfg(feature = "std")]
+pub mod access;
+#[cfg(feature = "std")]
 pub mod apic;
 pub mod channel;
 #[cfg(feature = "std")]

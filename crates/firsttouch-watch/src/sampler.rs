@@ -9,8 +9,9 @@ use crate::turn::Turn;
 use firsttouch_documents::{
     WatchCost, WatchEnd, WatchEnding, WatchHeader, WatchSample, WatchedFaults, WatchedMemory, WatchedProcess,
 };
+use firsttouch_linux::access::Barrier;
 use firsttouch_linux::clock::thread_processor_time;
-use firsttouch_linux::process::{self, Status, TICKS_PER_S};
+use firsttouch_linux::process::{self, TICKS_PER_S};
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_machine::{Machine, MeasuredMachine, MeasuredNode, Root};
 use std::io;
@@ -45,8 +46,6 @@ pub struct Sampler {
     machine: MachineLooks,
     about: (MeasuredMachine, Vec<MeasuredNode>),
     memory: Memory,
-    /// Whether we may look into any process (`CAP_SYS_PTRACE`), where that is known.
-    may_trace: Option<bool>,
     remedy: Option<&'static str>,
     /// The beginning, by the wall and by the processor time of this thread.
     began: (Instant, Duration),
@@ -85,7 +84,6 @@ impl Sampler {
         };
         Ok(Sampler {
             memory: Memory::new(&root, only_node),
-            may_trace: machine.has_capability("CAP_SYS_PTRACE"),
             remedy: None,
             root,
             options,
@@ -238,7 +236,7 @@ impl Sampler {
                 Ok(None) => {}
                 Err(error) => {
                     if error.kind() == io::ErrorKind::PermissionDenied {
-                        self.remedy = remedy(&self.root, look.status.effective_user, self.may_trace);
+                        self.remedy = Barrier::of(&self.root, look.status.effective_user).remedy();
                     }
                     left_out.push(pid);
                     let name = &look.stat.command;
@@ -281,21 +279,6 @@ impl Sampler {
 fn anonymous_bytes(look: &Look) -> Option<u64> {
     let status = &look.status;
     Some(status.rss_anon_bytes? + status.rss_shmem_bytes? + status.hugetlb_bytes.unwrap_or(0))
-}
-
-/// What lets us look into a process of this user that does not let us: who watches it, or a capability (ptrace(2), access modes).
-fn remedy(root: &Root, user: Option<u32>, may_trace: Option<bool>) -> Option<&'static str> {
-    let ourselves = Status::read(root, std::process::id()).ok().and_then(|own| own.effective_user);
-    match (may_trace, ourselves) {
-        // A security module, or another namespace of users.
-        (Some(true), _) => None,
-        (_, Some(0)) => {
-            Some("root needs CAP_SYS_PTRACE for it; in a container: docker run --cap-add SYS_PTRACE IMAGE")
-        }
-        // One that lets nobody of its user look into it.
-        (_, ourselves) if ourselves == user => Some("watch as root"),
-        _ => Some("watch as its user, or as root"),
-    }
 }
 
 /// What the kernel answered, without its number.

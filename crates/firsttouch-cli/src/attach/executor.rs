@@ -3,6 +3,8 @@
 use crate::args::{Attach, ChosenExecutor};
 use crate::output::{Failure, Outcome};
 use firsttouch_attach::{AttachError, Executor, InProcess, Remote, ResolvedRequest, Target, may};
+use firsttouch_linux::access::{OUTSIDE, is_in_user_namespace};
+use firsttouch_machine::Root;
 use firsttouch_placement::Reason;
 
 /// The executor that was asked for. Without a word the outer one, or where the kernel does not let it that of the agent, if
@@ -32,11 +34,7 @@ pub(super) fn choose(
 
 /// The line that mends it. A missing capability has two ways out.
 pub(super) fn hint(error: &AttachError) -> String {
-    match error {
-        AttachError::Refused { reason: Reason::NoCapability, .. } => format!(
-            "{}; or start the program by `firsttouch run --attachable`, which lets its own user attach",
-            error.hint()
-        ),
-        _ => error.hint(),
-    }
+    let AttachError::Refused { reason: Reason::NoCapability, .. } = error else { return error.hint() };
+    let hint = if is_in_user_namespace(&Root::live()) { OUTSIDE.to_owned() } else { error.hint() };
+    format!("{hint}; or start the program by `firsttouch run --attachable`, which lets its own user attach")
 }

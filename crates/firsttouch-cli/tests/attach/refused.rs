@@ -20,6 +20,8 @@ pub(crate) fn tests() -> Vec<Test> {
     let mut tests = vec![
         refused("without CAP_SYS_NICE", without_capability),
         refused("a process that lets nobody look into it", not_dumpable),
+        refused("root without the capabilities", little_root),
+        refused("root of a user namespace", root_of_a_namespace),
         refused("the process of another user", strangers),
         refused("a zombie", zombie),
         refused("a process that has ended", gone),
@@ -128,7 +130,33 @@ fn not_dumpable() -> Outcome {
     let mut bystander = Bystander::start()?;
     bystander.target.change("hide");
     let prefix = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"];
-    bystander.refuses(&prefix, &["--pages", "thp"], "lets nobody look into it");
+    bystander.refuses(&prefix, &["--pages", "thp"], "without CAP_SYS_PTRACE");
+    Ok(())
+}
+
+/// Root, without what root usually has; the hint names it.
+fn little_root() -> Outcome {
+    installed("setpriv")?;
+    for (less, why) in [
+        ("--bounding-set=-sys_ptrace", "--cap-add SYS_PTRACE"),
+        ("--bounding-set=-dac_override,-dac_read_search", "--cap-add DAC_READ_SEARCH"),
+    ] {
+        let mut bystander = Bystander::start()?;
+        bystander.target.change("stranger");
+        bystander.refuses(&["setpriv", less, "--inh-caps=-all"], &["--threads", "0"], why);
+    }
+    Ok(())
+}
+
+/// A user who is root of a namespace of his own is not root of the machine.
+fn root_of_a_namespace() -> Outcome {
+    installed("unshare")?;
+    let unshare = ["unshare", "--user", "--map-root-user"];
+    if !Command::new(unshare[0]).args(&unshare[1..]).arg("true").status().is_ok_and(|status| status.success())
+    {
+        return skip("no user namespaces");
+    }
+    Bystander::start()?.refuses(&unshare, &["--threads", "0"], "run firsttouch as root of the machine");
     Ok(())
 }
 

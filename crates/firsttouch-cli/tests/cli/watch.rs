@@ -458,7 +458,7 @@ fn a_stranger_sees_what_is_open_to_all() {
             assert!(told > 0, "{}", stdout(&output));
             assert_eq!(stderr(&output).matches("warning:").count(), 1, "{}", stderr(&output));
             assert!(
-                stderr(&output).ends_with("hint: watch as its user, or as root\n"),
+                stderr(&output).ends_with("hint: run firsttouch as its user, or as root\n"),
                 "{}",
                 stderr(&output)
             );
