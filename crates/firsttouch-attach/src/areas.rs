@@ -52,13 +52,15 @@ pub(crate) struct Areas {
     pub(crate) worked_on: Vec<Area>,
     /// Bytes on base pages of the program's own memory that is not collapsed, and why.
     pub(crate) left: Vec<(Reason, u64)>,
+    /// First addresses of mappings whose pages stay on their nodes, and why.
+    pub(crate) not_moved: Vec<(u64, Reason)>,
 }
 
 impl Areas {
     /// Stacks, guards, what the kernel treats in a way of its own and, unless asked for, files are not worked on.
     pub(crate) fn of(seen: &[Seen], files: bool) -> Areas {
         let mut areas = Areas::default();
-        for (index, one) in seen.iter().enumerate().filter(|(_, one)| one.resident_bytes > 0) {
+        for (index, one) in seen.iter().enumerate() {
             let mapping = &one.mapping;
             let below = index.checked_sub(1).map(|index| &seen[index].mapping);
             let (is_wanted, is_stack) = match mapping.backing() {
@@ -67,7 +69,9 @@ impl Areas {
                 Backing::File => (files, false),
                 Backing::Kernel => (false, false),
             };
-            if !is_wanted {
+            let not_moved = why_not_moved(one, is_stack);
+            areas.not_moved.extend(not_moved.map(|reason| (mapping.start, reason)));
+            if !is_wanted || one.resident_bytes == 0 {
                 continue;
             }
             let shares = mapping.is_shared_memory() && mapping.shared && mapping.read && mapping.write;
@@ -79,7 +83,7 @@ impl Areas {
                 let reason = if may_have_blocks(small_bytes, 0) { reason } else { Reason::NoWholeBlock };
                 areas.left.push((reason, small_bytes));
             }
-            if is_stack || one.special || mapping.is_inaccessible() {
+            if not_moved.is_some() {
                 continue;
             }
             let displaced = shares && mapping.start.wrapping_sub(mapping.offset) % PMD_BYTES != 0;
@@ -116,6 +120,19 @@ fn why_left(one: &Seen, is_stack: bool) -> Option<Reason> {
     }
 }
 
+/// Why a mapping is not worked on, whatever is asked.
+fn why_not_moved(one: &Seen, is_stack: bool) -> Option<Reason> {
+    if one.watched {
+        Some(Reason::Userfaultfd)
+    } else if is_stack {
+        Some(Reason::Stack)
+    } else if one.special {
+        Some(Reason::SpecialMapping)
+    } else {
+        one.mapping.is_inaccessible().then_some(Reason::NotWritable)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,11 +156,11 @@ mod tests {
             region("90000000-90001000 ---p 0 00:00 0 ", 0, 0, "mr"),
             region("90001000-90801000 rw-p 0 00:00 0 ", 8192, 0, "rd wr"),
             region("a0000000-a0001000 r--p 0 00:00 0 ", 4, 4, "rd"),
-            region("b0000000-b0001000 r--p 0 00:00 0 [vvar]", 4, 4, "rd"),
+            region("b0000000-b0001000 r--p 0 00:00 0 [vvar]", 4, 4, "rd pf io"),
         ]
         .concat();
         let seen: Vec<Seen> = parse_smaps(&text).unwrap().into_iter().map(Seen::from).collect();
-        let Areas { worked_on: areas, left } = Areas::of(&seen, false);
+        let Areas { worked_on: areas, left, not_moved } = Areas::of(&seen, false);
         let starts: Vec<u64> = areas.iter().map(|area| area.start).collect();
         assert_eq!(starts, [0x2000_0000, 0x3000_0000, 0xa000_0000, 0x1000_0000]);
         let with_files = Areas::of(&seen, true).worked_on;
@@ -160,13 +177,20 @@ mod tests {
             (Reason::NoWholeBlock, 4 << 10),
         ];
         assert_eq!(left, reasons);
+        let reasons = [
+            (0x7000_0000, Reason::Stack),
+            (0x9000_0000, Reason::NotWritable),
+            (0x9000_1000, Reason::Stack),
+            (0xb000_0000, Reason::SpecialMapping),
+        ];
+        assert_eq!(not_moved, reasons);
     }
 
     #[test]
     fn what_is_left_has_its_reason() {
         let reason = |line: &str, flags: &str| {
             let seen = parse_smaps(&region(line, 2048, 0, flags)).unwrap().into_iter().map(Seen::from);
-            let Areas { worked_on, left } = Areas::of(&seen.collect::<Vec<_>>(), false);
+            let Areas { worked_on, left, .. } = Areas::of(&seen.collect::<Vec<_>>(), false);
             assert!(worked_on.iter().all(|area| area.collapsible == left.is_empty()));
             left.first().copied()
         };
@@ -183,7 +207,7 @@ mod tests {
         let behind_guard = region("10000000-10001000 ---p 0 00:00 0 ", 0, 0, "mr")
             + &region("10001000-10801000 rw-s 1000 00:01 7 /dev/zero (deleted)", 8192, 0, "rd wr sh");
         let seen: Vec<Seen> = parse_smaps(&behind_guard).unwrap().into_iter().map(Seen::from).collect();
-        let Areas { worked_on, left } = Areas::of(&seen, true);
+        let Areas { worked_on, left, .. } = Areas::of(&seen, true);
         assert!(worked_on[0].collapsible && left.is_empty(), "what processes share is no stack");
     }
 }

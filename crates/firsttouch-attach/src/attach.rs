@@ -9,6 +9,7 @@ use crate::journal::{Journal, Owner};
 use crate::migrate;
 use crate::pace::Took;
 use crate::reading::Reader;
+use crate::stayed::{Stayed, WIDEN_CPUSET};
 use crate::store::host;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Shortfalls, Watcher, Work, is_lost, reason_of};
@@ -113,10 +114,7 @@ impl AttachError {
             AttachError::Refused { reason, .. } => reason.remedy().to_owned(),
             AttachError::Unreadable { .. } => "run firsttouch as root".to_owned(),
             AttachError::Gone { .. } => "nothing was changed".to_owned(),
-            AttachError::NodeNotAllowed { .. } => {
-                "widen cpuset.mems of its control group (docker: --cpuset-mems; systemd: AllowedMemoryNodes=)"
-                    .to_owned()
-            }
+            AttachError::NodeNotAllowed { .. } => WIDEN_CPUSET.to_owned(),
             AttachError::Journal(error) => error.hint(),
         }
     }
@@ -199,9 +197,11 @@ fn with_journal(
         notes: request.notes.clone(),
         worst: Took::default(),
         moved_bytes: 0,
+        stayed: Stayed::default(),
         bound_threads: 0,
     };
     work.notes.extend(about_shared_memory(&request.asked, &before.receipt));
+    work.notes.extend(about_files(request, &before.receipt));
     if before.longest_walk > request.stall_limit {
         work.notes.push(format!(
             "reading what the program has advised took {:.0} ms, for parts of which it cannot change its mappings",
@@ -241,6 +241,10 @@ fn with_journal(
             }
             outcome => finish(&mut work, outcome),
         };
+        if let Some(destination) = &request.destination {
+            let cut_off_bytes = if ended == AttachEnded::Done { 0 } else { job.plan.move_bytes };
+            migrate::account(&mut work, now.as_ref(), destination, cut_off_bytes);
+        }
         if let Some(now) = now {
             if request.asked.huge_pages {
                 let rest = if is_forbidden { Reason::ThpDisabledByPrctl } else { Reason::NoWholeBlock };
@@ -292,6 +296,19 @@ fn about_shared_memory(asked: &AttachAsked, before: &Receipt) -> Option<String> 
     (left >= PMD_BYTES && left >= small(memory.private) + small(memory.placed)).then(|| {
         format!(
             "{} of shared memory on small pages are left alone: --files collapses them, for every process that maps them",
+            format_bytes(left)
+        )
+    })
+}
+
+/// The same where nodes are asked for: files are left, too.
+fn about_files(request: &ResolvedRequest, before: &Receipt) -> Option<String> {
+    let is_asked = request.destination.is_some() && !request.asked.files;
+    let memory = before.tree.as_ref().filter(|_| is_asked)?.at_peak;
+    let left = memory.files.bytes + memory.shared.bytes;
+    (left >= PMD_BYTES).then(|| {
+        format!(
+            "{} of files and shared memory are left on their nodes: --files moves what no other process maps",
             format_bytes(left)
         )
     })

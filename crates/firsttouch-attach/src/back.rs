@@ -2,7 +2,7 @@
 
 use crate::areas::Area;
 use crate::destination::PAGE_BYTES;
-use crate::migrate::{Mover, Ticket, next, read};
+use crate::migrate::{Mover, Ticket, next, read, tell};
 use crate::runs::{NodeRuns, NodeRunsError};
 use crate::survey::is_short_walk;
 use crate::window::{Page, tells_huge};
@@ -118,6 +118,7 @@ impl Back<'_> {
 
     /// Says what was left where it is.
     pub(crate) fn tell(self, work: &mut Work<'_>) {
+        tell(work);
         if self.left_bytes > 0 {
             work.notes.push(format!(
                 "{} lie elsewhere than they were moved to, or are the program's own choice of nodes since, and are left so",

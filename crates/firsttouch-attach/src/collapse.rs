@@ -3,13 +3,13 @@
 use crate::areas::{Area, Areas};
 use crate::fresh::Fresh;
 use crate::pace::Pace;
+use crate::stayed::about_not_reached;
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
 use firsttouch_linux::maps::{cover, read_maps};
 use firsttouch_linux::pagemap::ResidentRun;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
-use firsttouch_placement::format_bytes;
 use firsttouch_process::{Blocks, GrowthLimit, may_have_blocks, whole_blocks};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ const MOST_FULL: u32 = 3;
 /// What a running process has for `no-whole-block`.
 const NO_WHOLE_BLOCK: &str = "nothing to mend: edges of mappings, blocks with a guard or a page in swap in them, and blocks of which less than half, of shared memory \
      less than all, is its own (never written, given up, or shared since a fork)";
+
+const DISPLACED: &str = "shared memory at an address that fits no huge page; start the program by: firsttouch run --pages thp --prefault";
 
 /// The blocks of these areas that are worth collapsing.
 pub(crate) fn blocks(work: &Work<'_>, areas: &[Area]) -> Result<Vec<Blocks>, Halt> {
@@ -234,7 +236,7 @@ pub(crate) fn account(
     let small_bytes = sum(|area| area.collapsible);
     let not_reached = planned_bytes.saturating_sub(outcome.done_bytes).min(small_bytes);
     if not_reached > 0 {
-        work.notes.push(format!("{} were not reached and are as they were", format_bytes(not_reached)));
+        work.notes.push(about_not_reached(not_reached));
     }
     let mut rest = small_bytes - not_reached;
     let left = outcome.left;
@@ -253,20 +255,11 @@ pub(crate) fn account(
     shortfalls.push((reason, rest));
     shortfalls.extend(&areas.left);
     for (reason, bytes) in shortfalls {
-        match reason {
-            _ if bytes == 0 => {}
-            Reason::NoWholeBlock => work.shortfalls.add_with(reason, bytes, NO_WHOLE_BLOCK),
-            _ => work.shortfalls.add(reason, bytes),
-        }
+        let remedy = (reason == Reason::NoWholeBlock).then_some(NO_WHOLE_BLOCK);
+        work.shortfalls.add_some(reason, bytes, remedy);
     }
     let displaced = sum(|area| area.displaced);
-    if displaced > 0 {
-        work.shortfalls.add_with(
-            Reason::NoWholeBlock,
-            displaced,
-            "shared memory at an address that fits no huge page; start the program by: firsttouch run --pages thp --prefault",
-        );
-    }
+    work.shortfalls.add_some(Reason::NoWholeBlock, displaced, Some(DISPLACED));
 }
 
 #[cfg(test)]

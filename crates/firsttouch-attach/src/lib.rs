@@ -30,6 +30,7 @@ mod observe;
 mod pace;
 mod reading;
 mod runs;
+mod stayed;
 mod store;
 mod survey;
 mod target;

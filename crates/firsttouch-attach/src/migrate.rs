@@ -6,9 +6,12 @@
 use crate::areas::Area;
 use crate::destination::{Destination, PAGE_BYTES};
 use crate::pace::Pace;
+use crate::reading::Reading;
+use crate::stayed::{WIDEN_CPUSET, about_not_reached};
 use crate::window::{Page, WINDOW, Window, next_window, node_runs, tells_huge};
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
+use firsttouch_linux::process::Status;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::sysinfo::meminfo;
 use firsttouch_memory::Reason;
@@ -25,6 +28,10 @@ const BUSY_PAUSE: Duration = Duration::from_millis(2);
 const FULL_BELOW: u64 = 32;
 /// Where the kernel has not answered for a page.
 const UNANSWERED: i32 = i32::MIN;
+
+const NO_ACCESS: &str = "nothing to mend: what the program itself may not touch is left where it is";
+const BALANCED: &str =
+    "the kernel watches these pages to move them itself: sysctl kernel.numa_balancing=0, then attach again";
 
 /// A page and where it is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,26 +79,35 @@ fn tickets<'w>(window: &'w Window, to: &'w Destination) -> impl Iterator<Item = 
 /// Moves the pages of these areas.
 pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of: u64) -> Result<(), Halt> {
     let mut mover = Mover::new(work.stall_limit);
-    let begun = Instant::now();
-    let (mut done, mut left_bytes) = (0, 0);
+    let outcome = all(work, &mut mover, areas, to, of);
+    if mover.is_over {
+        work.stayed.add_rest(of.saturating_sub(work.moved_bytes + work.stayed.bytes()));
+    }
+    outcome
+}
+
+fn all(
+    work: &mut Work<'_>,
+    mover: &mut Mover,
+    areas: &[Area],
+    to: &Destination,
+    of: u64,
+) -> Result<(), Halt> {
+    let (begun, mut done) = (Instant::now(), 0);
     // Kernels that do not tell huge pages apart show how much of a mapping is huge.
     let tells = tells_huge(work.target);
     for area in areas {
         let mut at = area.start;
         while let Some((start, end)) = next(work, at, area.end)? {
             at = end;
-            if mover.full {
-                let rest = of.saturating_sub(work.moved_bytes + left_bytes);
-                if rest > 0 {
-                    work.shortfalls.add(Reason::NodeFull, rest);
-                }
+            if mover.is_over {
                 return Ok(());
             }
             work.may_go_on()?;
             let window = read(work, start, end, !tells && area.huge_bytes > 0)?;
             let hidden =
                 window.pages.iter().filter(|(_, node)| *node == -libc::ENOENT).map(|(page, _)| page.bytes);
-            mover.hidden_bytes += hidden.sum::<u64>();
+            work.stayed.hidden += hidden.sum::<u64>();
             let tickets: Vec<Ticket> = tickets(&window, to).collect();
             if tickets.is_empty() {
                 continue;
@@ -99,20 +115,31 @@ pub(crate) fn migrate(work: &mut Work<'_>, areas: &[Area], to: &Destination, of:
             let nodes = node_runs(window.pages.iter().copied(), start, end).to_string();
             let to = node_runs(tickets.iter().map(|ticket| (ticket.page, ticket.node as i32)), start, end);
             work.note(JournalEntry::Move { start, nodes, to: Some(to.to_string()) })?;
-            left_bytes += mover.carry_out(work, tickets, !tells)?;
+            mover.carry_out(work, tickets, !tells)?;
             done = work.moved_bytes;
             work.progress(Phase::Move, done, of.max(done), begun);
         }
     }
     work.progress(Phase::Move, done, of.max(done), begun);
-    if mover.hidden_bytes > 0 && is_balanced(work) {
-        work.shortfalls.add_with(
-            Reason::BusyPages,
-            mover.hidden_bytes,
-            "the kernel watches these pages to move them itself: sysctl kernel.numa_balancing=0, then attach again",
-        );
-    }
     Ok(())
+}
+
+/// Says what was tried, and stayed. Which pages are pinned the kernel tells nobody, but how many of the process are.
+pub(crate) fn tell(work: &mut Work<'_>) {
+    let stayed = work.stayed;
+    let status = Status::read(work.target.root(), work.target.member());
+    let pinned = status.ok().and_then(|status| status.pinned_bytes).unwrap_or(0).min(stayed.busy);
+    let hidden = if is_balanced(work) { stayed.hidden } else { 0 };
+    for (reason, bytes, remedy) in [
+        (Reason::SharedPages, stayed.shared, None),
+        (Reason::NodeFull, stayed.full, None),
+        (Reason::PolicyOverridden, stayed.barred, Some(WIDEN_CPUSET)),
+        (Reason::PinnedPages, pinned, None),
+        (Reason::BusyPages, stayed.busy - pinned, None),
+        (Reason::BusyPages, hidden, Some(BALANCED)),
+    ] {
+        work.shortfalls.add_some(reason, bytes, remedy);
+    }
 }
 
 /// Whether the kernel moves pages by itself: those that it watches for that, older kernels hide.
@@ -121,23 +148,34 @@ fn is_balanced(work: &Work<'_>) -> bool {
     setting.is_some_and(|setting| setting.trim() != "0")
 }
 
+/// Takes note of what stayed on other nodes, also of what is left alone; `now` is the process as it is after the last step, `cut_off_bytes` what
+/// was to be moved by an attach that did not come to its end.
+pub(crate) fn account(work: &mut Work<'_>, now: Option<&Reading>, to: &Destination, cut_off_bytes: u64) {
+    tell(work);
+    let not_reached = cut_off_bytes.saturating_sub(work.moved_bytes + work.stayed.bytes());
+    if not_reached > 0 {
+        work.notes.push(about_not_reached(not_reached));
+    }
+    let Some(now) = now else { return };
+    let wanted = to.nodes();
+    for (start, reason) in &now.areas.not_moved {
+        let elsewhere = now.nodes_of(*start).filter(|(node, _)| !wanted.contains(node));
+        let bytes = elsewhere.map(|(_, bytes)| bytes).sum();
+        work.shortfalls.add_some(*reason, bytes, (*reason == Reason::NotWritable).then_some(NO_ACCESS));
+    }
+}
+
 /// Carries out tickets at a pace.
 #[derive(Debug)]
 pub(crate) struct Mover {
     pace: Pace,
-    /// The node that pages were to go to had no memory left.
-    pub(crate) full: bool,
-    /// Bytes that are there, and of which the kernel does not say where.
-    hidden_bytes: u64,
+    /// A node that pages were to go to has no memory left, or the cpuset leaves it out.
+    is_over: bool,
 }
 
 impl Mover {
     pub(crate) fn new(stall_limit: Duration) -> Mover {
-        Mover {
-            pace: Pace::new(stall_limit, SMALLEST_CALL, FIRST_CALL, LARGEST_CALL),
-            full: false,
-            hidden_bytes: 0,
-        }
+        Mover { pace: Pace::new(stall_limit, SMALLEST_CALL, FIRST_CALL, LARGEST_CALL), is_over: false }
     }
 
     /// Moves pages, with more tries for those that did not go; the bytes that stayed and may go another time. `guessed`: what looks like a huge
@@ -149,7 +187,7 @@ impl Mover {
         guessed: bool,
     ) -> Result<u64, Halt> {
         let mut open = tickets;
-        let mut refused_bytes = 0;
+        let mut refused = None;
         for (attempt, largest) in CALLS.into_iter().enumerate() {
             if open.is_empty() {
                 break;
@@ -157,6 +195,7 @@ impl Mover {
             if attempt > 0 {
                 work.target.pause(BUSY_PAUSE);
             }
+            refused = None;
             let mut left = Vec::new();
             let mut rest = open.as_slice();
             while !rest.is_empty() {
@@ -165,34 +204,37 @@ impl Mover {
                 let count = how_many(rest, bytes);
                 let (batch, later) = rest.split_at(count);
                 rest = later;
-                left.extend(self.call(work, batch, guessed, &mut refused_bytes)?);
+                let (stayed, answer) = self.call(work, batch, guessed)?;
+                left.extend(stayed);
+                refused = refused.or(answer);
             }
-            if left.len() == open.len() && left.iter().any(|ticket| is_full(work, ticket.node)) {
-                open = left;
-                self.full = true;
+            let none_moved = left.len() == open.len();
+            open = left;
+            let no_room = || refused == Some(libc::ENOMEM) && attempt + 1 == CALLS.len();
+            let is_full = || open.iter().any(|ticket| is_full(work, ticket.node));
+            if refused == Some(libc::EACCES) || none_moved && (no_room() || is_full()) {
+                self.is_over = true;
                 break;
             }
-            open = left;
         }
         let open_bytes: u64 = open.iter().map(|ticket| ticket.page.bytes).sum();
-        if open_bytes > 0 {
-            let full = open.iter().any(|ticket| is_full(work, ticket.node));
-            work.shortfalls.add(if full { Reason::NodeFull } else { Reason::BusyPages }, open_bytes);
-        }
-        if refused_bytes > 0 {
-            work.shortfalls.add(Reason::SharedPages, refused_bytes);
-        }
+        let stayed = match refused {
+            Some(libc::EACCES) => &mut work.stayed.barred,
+            Some(libc::ENOMEM) => &mut work.stayed.full,
+            _ if open.iter().any(|ticket| is_full(work, ticket.node)) => &mut work.stayed.full,
+            _ => &mut work.stayed.busy,
+        };
+        *stayed += open_bytes;
         Ok(open_bytes)
     }
 
-    /// One call; what is still elsewhere and worth another try.
+    /// One call; what is still elsewhere and worth another try, and the error of a call that was stopped by where pages were to go.
     fn call(
         &mut self,
         work: &mut Work<'_>,
         batch: &[Ticket],
         guessed: bool,
-        refused_bytes: &mut u64,
-    ) -> Result<Vec<Ticket>, Halt> {
+    ) -> Result<(Vec<Ticket>, Option<i32>), Halt> {
         let addresses: Vec<u64> = batch.iter().map(|ticket| ticket.page.address).collect();
         let nodes: Vec<i32> = batch.iter().map(|ticket| ticket.node as i32).collect();
         let bytes: u64 = batch.iter().map(|ticket| ticket.page.bytes).sum();
@@ -209,7 +251,7 @@ impl Mover {
             if now == ticket.node as i32 {
                 work.moved_bytes += ticket.page.bytes;
             } else if now >= 0 && status == -libc::EACCES {
-                *refused_bytes += ticket.page.bytes;
+                work.stayed.shared += ticket.page.bytes;
             } else if now >= 0 && guessed && ticket.page.bytes == PMD_BYTES {
                 let pages =
                     (ticket.page.address..ticket.page.address + PMD_BYTES).step_by(PAGE_BYTES as usize);
@@ -222,11 +264,21 @@ impl Mover {
         }
         // What was moved before an error is counted.
         match answer.map_err(|error| (error.raw_os_error(), error)) {
-            // ENOENT of older kernels: every page was on its node already, or gone. ENOMEM: a node is full, and what comes after is not tried.
-            Ok(()) | Err((Some(libc::ENOENT | libc::ENOMEM), _)) => Ok(left),
+            // ENOENT of older kernels: every page was on its node already, or gone.
+            Ok(()) | Err((Some(libc::ENOENT), _)) => Ok((left, None)),
+            // A node is full, and what comes after is not tried; or the cpuset leaves it out since.
+            Err((Some(error @ libc::ENOMEM), _)) => Ok((left, Some(error))),
+            Err((Some(error @ libc::EACCES), _)) if is_barred(work, &nodes) => Ok((left, Some(error))),
             Err((_, error)) => Err(work.halt_of(error)),
         }
     }
+}
+
+/// Whether the cpuset leaves out one of these nodes.
+fn is_barred(work: &Work<'_>, nodes: &[i32]) -> bool {
+    let status = Status::read(work.target.root(), work.target.member());
+    let allowed = status.ok().and_then(|status| status.allowed_nodes);
+    allowed.is_some_and(|allowed| nodes.iter().any(|node| !allowed.contains(&(*node as u32))))
 }
 
 /// How many of the first tickets make up so many bytes; one at least.

@@ -8,10 +8,11 @@ use crate::target::Target;
 use crate::window::{Window, next_window};
 use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::{Status, unless_ended};
-use firsttouch_linux::smaps::read_bytes_by_node_first;
+use firsttouch_linux::smaps::{NodeRegion, read_numa_maps_first};
 use firsttouch_placement::{
     AttachAsked, Obtained, Pages, Placement, ProcessTree, Receipt, ThreadReport, Via,
 };
+use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -39,12 +40,22 @@ pub(crate) struct Reading {
     /// What the program may have waited for the reading.
     pub(crate) longest_walk: Duration,
     pub(crate) receipt: Receipt,
+    by_mapping: Option<ByMapping>,
 }
+
+/// Bytes by node of each mapping that is no file's, by its first address.
+type ByMapping = SortedMap<u64, BTreeMap<u32, u64>>;
 
 impl Reading {
     /// Bytes on huge pages in what is worked on.
     pub(crate) fn huge_bytes(&self) -> u64 {
         self.areas.worked_on.iter().map(|area| area.huge_bytes).sum()
+    }
+
+    /// Bytes by node of the mapping that begins at an address; nothing where nobody says.
+    pub(crate) fn nodes_of(&self, start: u64) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let nodes = self.by_mapping.as_ref().and_then(|mappings| mappings.get(&start));
+        nodes.into_iter().flatten().map(|(node, bytes)| (*node, *bytes))
     }
 }
 
@@ -54,13 +65,17 @@ impl Reader<'_> {
         let (root, member) = (self.target.root(), self.target.member());
         let survey = Survey::read(self.target, self.stall_limit)?;
         let resident: u64 = survey.bytes_by_page_size.values().sum();
+        let by_mapping = match self.nodes {
+            [_] => None,
+            _ if survey.in_pieces => Some(self.nodes_in_pieces(&survey, executor)?),
+            _ => {
+                let read = read_numa_maps_first(root, member, self.target.precedence());
+                unless_ended(read)?.as_deref().and_then(by_mapping)
+            }
+        };
         let bytes_by_node = match self.nodes {
             [only] => Some(BTreeMap::from([(*only, resident)])),
-            _ if survey.in_pieces => self.nodes_in_pieces(&survey, executor)?,
-            _ => {
-                let read = read_bytes_by_node_first(root, member, self.target.precedence());
-                unless_ended(read)?.flatten()
-            }
+            _ => by_mapping.as_ref().map(sum),
         };
         let threads = bind::threads_of(self.target)?;
         let threads = threads.iter().take(MOST_THREADS).enumerate().map(|(place, thread)| ThreadReport {
@@ -89,7 +104,7 @@ impl Reader<'_> {
         receipt.complete = true;
         let areas = Areas::of(&survey.seen, self.asked.files);
         let (knows_advice, longest_walk) = (!survey.in_pieces, survey.longest_walk);
-        Ok(Reading { areas, knows_advice, longest_walk, receipt })
+        Ok(Reading { areas, knows_advice, longest_walk, receipt, by_mapping })
     }
 
     /// The receipt of a process that cannot be read any more.
@@ -117,14 +132,11 @@ impl Reader<'_> {
     }
 
     /// The nodes of what is no file's, asked for page by page: `numa_maps` would hold the process up.
-    fn nodes_in_pieces(
-        &self,
-        survey: &Survey,
-        executor: &mut dyn Executor,
-    ) -> io::Result<Option<BTreeMap<u32, u64>>> {
-        let mut bytes_by_node = BTreeMap::new();
+    fn nodes_in_pieces(&self, survey: &Survey, executor: &mut dyn Executor) -> io::Result<ByMapping> {
+        let mut mappings = ByMapping::default();
         for seen in survey.seen.iter().filter(|seen| seen.mapping.backing() != Backing::File) {
             let mut at = seen.mapping.start;
+            let bytes_by_node = mappings.entry(at).or_insert(BTreeMap::new());
             while let Some((start, end)) = next_window(self.target, at, seen.mapping.end)? {
                 at = end;
                 for (page, node) in Window::read(self.target, executor, start, end)?.pages {
@@ -134,6 +146,22 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(Some(bytes_by_node))
+        Ok(mappings)
     }
+}
+
+/// But for pages of files, which lie where others have them; `None` if the kernel does not say.
+fn by_mapping(regions: &[NodeRegion]) -> Option<ByMapping> {
+    let own = regions.iter().filter(|region| !region.is_of_file);
+    let mappings: Option<ByMapping> =
+        own.map(|region| Some((region.start, region.bytes_by_node()?))).collect();
+    mappings.filter(|_| !regions.is_empty())
+}
+
+fn sum(mappings: &ByMapping) -> BTreeMap<u32, u64> {
+    let mut all = BTreeMap::new();
+    for (node, bytes) in mappings.values().flatten() {
+        *all.entry(*node).or_insert(0) += bytes;
+    }
+    all
 }

@@ -9,6 +9,7 @@ use crate::heirs::{self, Cpuset};
 use crate::journal::{Journal, JournalHistory, Step};
 use crate::pace::Took;
 use crate::reading::{Reader, Reading};
+use crate::stayed::Stayed;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
 use firsttouch_documents::{JournalEntry, ProgramImage};
@@ -55,6 +56,7 @@ pub fn undo(
         notes: Vec::new(),
         worst: Took::default(),
         moved_bytes: 0,
+        stayed: Stayed::default(),
         bound_threads: 0,
     };
     let ended = if steps.is_empty() {

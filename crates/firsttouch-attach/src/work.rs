@@ -3,6 +3,7 @@
 use crate::executor::Executor;
 use crate::journal::Journal;
 use crate::pace::{A_TURN, Pace, Stalls, Took};
+use crate::stayed::Stayed;
 use crate::target::Target;
 use firsttouch_documents::JournalEntry;
 use firsttouch_journal::JournalError;
@@ -80,6 +81,7 @@ pub(crate) struct Work<'a> {
     /// The longest call.
     pub(crate) worst: Took,
     pub(crate) moved_bytes: u64,
+    pub(crate) stayed: Stayed,
     pub(crate) bound_threads: u32,
 }
 
@@ -236,9 +238,11 @@ impl Shortfalls {
         *self.0.entry((reason, None)).or_insert(0) += bytes;
     }
 
-    /// With a remedy that fits better than that of the reason.
-    pub(crate) fn add_with(&mut self, reason: Reason, bytes: u64, remedy: &'static str) {
-        *self.0.entry((reason, Some(remedy))).or_insert(0) += bytes;
+    /// Bytes, if there are any, with a remedy that fits better than that of the reason.
+    pub(crate) fn add_some(&mut self, reason: Reason, bytes: u64, remedy: Option<&'static str>) {
+        if bytes > 0 {
+            *self.0.entry((reason, remedy)).or_insert(0) += bytes;
+        }
     }
 
     pub(crate) fn list(&self) -> Vec<Shortfall> {

@@ -34,6 +34,8 @@ pub struct Status {
     pub rss_shmem_bytes: Option<u64>,
     /// Swapped out, in bytes; shared memory not included.
     pub swap_bytes: Option<u64>,
+    /// Pages that a device or io_uring has for as long as the program lets it, in bytes.
+    pub pinned_bytes: Option<u64>,
     /// Hugetlb pages now, in bytes.
     pub hugetlb_bytes: Option<u64>,
     /// Number of threads.
@@ -67,6 +69,7 @@ impl Status {
                 "VmPeak" => status.vm_peak_bytes = kilobytes(value),
                 "VmHWM" => status.vm_hwm_bytes = kilobytes(value),
                 "VmRSS" => status.vm_rss_bytes = kilobytes(value),
+                "VmPin" => status.pinned_bytes = kilobytes(value),
                 "RssAnon" => status.rss_anon_bytes = kilobytes(value),
                 "RssFile" => status.rss_file_bytes = kilobytes(value),
                 "RssShmem" => status.rss_shmem_bytes = kilobytes(value),

@@ -255,16 +255,7 @@ pub fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> i
 /// Resident bytes of a process by NUMA node, but for pages of files and shared memory, which lie where others have them; `None` if
 /// the kernel does not say, or if the process has ended without having been waited for.
 pub fn read_bytes_by_node(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u32, u64>>> {
-    read_bytes_by_node_first(root, pid, &Precedence::none())
-}
-
-/// The same, before other threads, as [`read_smaps_first`].
-pub fn read_bytes_by_node_first(
-    root: &Root,
-    pid: u32,
-    precedence: &Precedence,
-) -> io::Result<Option<BTreeMap<u32, u64>>> {
-    let mut regions = read_numa_maps_first(root, pid, precedence)?;
+    let mut regions = read_numa_maps(root, pid)?;
     if regions.is_empty() {
         return Ok(None);
     }

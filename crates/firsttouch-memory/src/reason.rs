@@ -85,7 +85,7 @@ reasons! {
         "attach to the processes that share the memory before they do, or start them placed";
     /// The node that pages were to go to has no free memory left.
     NodeFull = "node-full", "firsttouch status shows what is free; free memory there, or name more nodes";
-    /// The kernel or a device uses the page at the moment (pinned, under I/O).
+    /// The kernel or a device uses the page at the moment (under I/O, in a pipe).
     BusyPages = "busy-pages", "attach again when the input and output of the program is over";
     /// Transparent huge pages are switched off for shared memory, which has a switch of its own.
     SharedThpNever = "shared-thp-never",
@@ -117,7 +117,13 @@ reasons! {
     /// The kernel had a huge page each time, and split it, or had small ones there already: parts of it were freed or given back, or
     /// the kernel itself did, for room.
     Split = "split",
-        "where it is much: firsttouch attach PID puts small pages together while the program runs, and --recycle keeps more of what it frees";
+        "where it is much: firsttouch attach PID puts small pages together while the program runs";
+    /// A device or io_uring has the page for as long as the program lets it (`VmPin`), and the kernel may not move it.
+    PinnedPages = "pinned-pages",
+        "the program has pinned them (VmPin: buffers of io_uring, of RDMA); place it from its start: firsttouch run --memory";
+    /// The kernel treats the mapping in a way of its own: huge pages of a pool, memory of a device.
+    SpecialMapping = "special-mapping",
+        "nothing to mend: huge pages of a pool and memory of devices are left where they are; firsttouch run --memory places a program's from its start";
 }
 
 impl Reason {

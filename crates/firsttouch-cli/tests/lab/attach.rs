@@ -3,7 +3,8 @@
 
 use crate::bench::{Setting, Test, compiled, program};
 use crate::counts::{Counts, assert_shares, counts, succeeded};
-use firsttouch_lab::{Collected, Cpuset};
+use firsttouch_lab::{Collected, Cpuset, Release};
+use serde_json::Value;
 
 /// Pages of the program's table: 8 MiB.
 const TABLE: u64 = 8 << 8;
@@ -36,8 +37,15 @@ pub(crate) fn tests() -> Vec<Test> {
             assert!(ran.stdout.contains("cannot go back to node 0 while the cpuset"), "{ran:?}");
             assert_eq!((said(ran, "again-status"), at(ran, "again")), ("0", [2048, 0]), "{ran:?}");
         });
-        narrow.commands = narrow.commands.into_iter().map(|command| command.cpuset(both.clone())).collect();
-        tests.push(narrow);
+        let mut caught = undone(&setting, "caught", "--memory bind=1", |ran| {
+            assert!(ran.stdout.contains("\"reason\": \"policy-overridden\""), "{ran:?}");
+            assert!(ran.stdout.contains("widen cpuset.mems"), "{ran:?}");
+            assert!(at(ran, "attached")[0] > 0 && at(ran, "undone") == [2048, 0], "{ran:?}");
+        });
+        for test in [&mut narrow, &mut caught] {
+            test.commands = test.commands.drain(..).map(|command| command.cpuset(both.clone())).collect();
+        }
+        tests.extend([narrow, caught]);
         tests.push(undone(&setting, "own", "--memory bind=1", |ran| {
             assert_eq!((at(ran, "attached"), at(ran, "since")), ([0, 2048], [1024, 1024]), "{ran:?}");
             assert_eq!(at(ran, "undone"), [2048, 0], "{ran:?}");
@@ -47,6 +55,7 @@ pub(crate) fn tests() -> Vec<Test> {
             assert!(ran.stdout.contains("8 MiB lie elsewhere than"), "{ran:?}");
         }));
     }
+    tests.extend(Release::ALL.map(stays));
     tests.push(target_dies());
     tests.push(attach_dies());
     tests
@@ -109,6 +118,37 @@ fn undone(
 fn at(one: &Collected, when: &str) -> [u64; 2] {
     let counts = counts(one, when);
     [0, 1].map(|node| counts.get(&node).copied().unwrap_or(0))
+}
+
+/// What stays on its node has a reason, to the last page that the kernel counts there.
+fn stays(release: Release) -> Test {
+    let setting = Setting { release, ..Setting::of("two-node") };
+    let run = program("stays", &format!("--memory bind=1 {PATIENT}"));
+    Test::new(format!("attach says why memory stays ({release})"), setting, vec![run], |_, ran| {
+        let text = &ran[0].stdout;
+        assert_eq!(said(&ran[0], "attached"), "0");
+        let gone = ["plain", "locked"].map(|kind| at(&ran[0], &format!("after-{kind}")));
+        assert_eq!(gone, [[0, 512], [0, 128]], "{text}");
+        // Linux 6.1 does not say where what nobody may touch lies.
+        for kind in ["shared", "piped", "fixed", "watched", "stack", "pool", "mapped"] {
+            let [before, after] = ["before", "after"].map(|when| at(&ran[0], &format!("{when}-{kind}")));
+            assert!(before == after && before[0] > 0, "{kind}: {text}");
+        }
+        let from = text.find("{\n").unwrap();
+        let report: Value = serde_json::from_str(&text[from..=text.rfind('}').unwrap()]).unwrap();
+        let shortfalls = report["shortfalls"].as_array().unwrap();
+        let bytes = |word: &str| -> u64 {
+            let ours = shortfalls.iter().filter(|one| word.is_empty() || one["reason"] == word);
+            ours.map(|one| one["bytes"].as_u64().unwrap()).sum()
+        };
+        let exactly = ["busy-pages", "pinned-pages", "userfaultfd", "not-writable", "special-mapping"];
+        assert_eq!(exactly.map(bytes), [256 << 10, 256 << 10, 256 << 10, 768 << 10, 2 << 20], "{text}");
+        // The C library has some of either, too.
+        assert!(bytes("shared-pages") >= 1 << 20 && bytes("stack") >= 252 << 10, "{text}");
+        assert_eq!(Some(bytes("")), report["after"]["obtained"]["bytes_by_node"]["0"].as_u64(), "{text}");
+        let notes = report["notes"].to_string();
+        assert!(notes.contains("of files and shared memory are left on their nodes"), "{notes}");
+    })
 }
 
 fn number(one: &Collected, word: &str) -> u64 {

@@ -4,8 +4,10 @@
  *   mixed   the first page of each block is on node 0, the others on node 1; nothing is done
  *   own     one half is on node 0, the other on node 1, and the program has that moved to node 0 itself
  *   remap   all is on node 0, and the program maps other memory there, which it binds to node 1
- *   narrow  all is on node 0, and the control group loses that; it has it again, and `again` the attach is undone */
+ *   narrow  all is on node 0, and the control group loses that; it has it again, and `again` the attach is undone
+ *   caught  all is on node 0, and the control group loses node 1 while pages go there; it has it again */
 #include "numa.h"
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -13,6 +15,7 @@
 #define BYTES (BLOCKS * BLOCK)
 
 static char *memory;
+static int is_caught;
 
 /* Pages by node, as move_pages answers. */
 static void show(const char *when) {
@@ -55,6 +58,19 @@ static void allow(const char *nodes) {
         give_up(path);
 }
 
+/* Takes node 1 away when the first page is there, while nothing more is moved. */
+static void narrow_under(pid_t mover) {
+    void *page = memory;
+    int node = 0, status;
+    while (node != 1)
+        if (syscall(SYS_move_pages, 0, 1, &page, NULL, &node, 0) || waitpid(mover, &status, WNOHANG))
+            give_up("it moved nothing");
+    if (kill(mover, SIGSTOP) || waitpid(mover, &status, WUNTRACED) != mover || !WIFSTOPPED(status))
+        give_up("it was not stopped");
+    allow("0");
+    kill(mover, SIGCONT);
+}
+
 static void firsttouch(const char *when, const char *first, char **options) {
     char pid[16], *ours[16] = {"firsttouch", "attach", "--json", pid};
     int length = 4, status;
@@ -68,6 +84,8 @@ static void firsttouch(const char *when, const char *first, char **options) {
         execvp(ours[0], ours);
         _exit(127);
     }
+    if (child > 0 && is_caught)
+        narrow_under(child);
     if (child < 0 || waitpid(child, &status, 0) != child)
         give_up("firsttouch");
     printf("\n%s-status %d\n", when, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
@@ -93,7 +111,9 @@ int main(int count, char **words) {
     }
     prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
     show("before");
+    is_caught = !strcmp(what, "caught");
     firsttouch("attached", NULL, words + 2);
+    is_caught = 0;
     if (!strcmp(what, "own")) {
         bind_range(memory + BYTES / 2, BYTES / 2, "0", 2 /* MPOL_MF_MOVE */);
     } else if (!strcmp(what, "remap")) {
@@ -103,6 +123,8 @@ int main(int count, char **words) {
         touch(memory, BYTES);
     } else if (!strcmp(what, "narrow")) {
         allow("1");
+    } else if (!strcmp(what, "caught")) {
+        allow("0-1");
     }
     show("since");
     firsttouch("undone", "--undo", none);
