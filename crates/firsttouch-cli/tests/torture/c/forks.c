@@ -43,14 +43,17 @@ void begin_forks(int with_handlers)
     snprintf(own_path, sizeof own_path, "/proc/%d/exe", getpid());
 }
 
-static void reap(pid_t child)
+static int status_of(pid_t child)
 {
     int status = 0;
-    pid_t ended;
-    do
-        ended = waitpid(child, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    CHECK(ended == child);
+    while (waitpid(child, &status, 0) != child)
+        CHECK(errno == EINTR);
+    return status;
+}
+
+static void reap(pid_t child)
+{
+    int status = status_of(child);
     if (status != 0)
         dprintf(2, "torture: child %d ended with %s %d\n", child, WIFSIGNALED(status) ? "signal" : "status",
                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -103,12 +106,8 @@ void op_fork(struct worker *worker)
 
 static void end_of_leaf(pid_t child)
 {
-    int status = 0;
-    pid_t ended;
-    do
-        ended = waitpid(child, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    CHECK(ended == child && WIFEXITED(status) && WEXITSTATUS(status) == LEAF_STATUS);
+    int status = status_of(child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == LEAF_STATUS);
 }
 
 /* The words that make this program a leaf: it performs a few operations by itself. */

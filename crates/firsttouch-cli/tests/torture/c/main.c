@@ -12,76 +12,18 @@
 struct options options = {
     .seed = 1, .operations = 1000, .largest = 96 * MIB, .budget = 640 * MIB, .threads = 4, .unit = PAGE, .limit_s = LIMIT_S};
 
-/* Where an operation may be performed, and whether it takes microseconds. */
-enum { ANYWHERE = 0, NOT_IN_CHILD = 1, ALONE = 2, THREADS = 4, NO_FORKING_SIGNALS = 8, NOT_IN_LEAF = 16, QUICK = 32 };
-
 static const struct kind {
     const char *name;
     void (*perform)(struct worker *);
+    void (*change)(struct worker *, struct block *, struct part);
     unsigned weight, where;
 } kinds[] = {
-    {"malloc", op_malloc, 12, QUICK},
-    {"calloc", op_calloc, 12, QUICK},
-    {"memalign", op_memalign, 3, QUICK},
-    {"posix_memalign", op_posix_memalign, 3, QUICK},
-    {"aligned_alloc", op_aligned_alloc, 3, QUICK},
-    {"valloc", op_valloc, 2, QUICK},
-    {"realloc", op_realloc, 20, QUICK},
-    {"grow", op_grow, 8, ANYWHERE},
-    {"reallocarray", op_reallocarray, 3, QUICK},
-    {"free", op_free, 14, QUICK},
-    {"free_sized", op_free_sized, 1, QUICK},
-    {"usable", op_usable, 2, QUICK},
-    {"check", op_check, 2, QUICK},
-    {"rewrite", op_rewrite, 4, QUICK},
-    {"refused", op_refused, 2, QUICK},
-    {"zero", op_zero, 1, QUICK},
-    {"strdup", op_strdup, 1, QUICK},
-    {"getline", op_getline, 3, NO_FORKING_SIGNALS | NOT_IN_LEAF},
-    {"memstream", op_memstream, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"print", op_print, 1, ANYWHERE},
-    {"flush", op_flush, 4, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"sort", op_sort, 1, ANYWHERE},
-    {"buffer", op_buffer, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"paths", op_paths, 1, ANYWHERE},
-    {"environment", op_environment, 1, ALONE},
-    {"alter_protection", op_alter_protection, 1, NOT_IN_LEAF},
-    {"alter_contents", op_alter_contents, 1, NOT_IN_LEAF},
-    {"alter_advice", op_alter_advice, 1, NOT_IN_LEAF},
-    {"alter_mapping", op_alter_mapping, 1, NOT_IN_LEAF},
-    {"alter_policy", op_alter_policy, 1, NOT_IN_LEAF},
-    {"alter_lock", op_alter_lock, 1, NOT_IN_LEAF},
-    {"alter_hole", op_alter_hole, 1, NOT_IN_LEAF | ALONE},
-    {"alter_faults", op_alter_faults, 1, NOT_IN_LEAF},
-    {"leave_protection", op_leave_protection, 1, NOT_IN_LEAF},
-    {"leave_mapping", op_leave_mapping, 1, NOT_IN_LEAF},
-    {"leave_file", op_leave_file, 1, NOT_IN_LEAF},
-    {"leave_advice", op_leave_advice, 1, NOT_IN_LEAF},
-    {"leave_guard", op_leave_guard, 1, NOT_IN_LEAF},
-    {"leave_lock", op_leave_lock, 1, NOT_IN_LEAF},
-    {"leave_policy", op_leave_policy, 1, NOT_IN_LEAF},
-    {"leave_hole", op_leave_hole, 1, NOT_IN_LEAF | ALONE},
-    {"leave_faults", op_leave_faults, 1, NOT_IN_LEAF},
-    {"leave_segment", op_leave_segment, 1, NOT_IN_LEAF},
-    {"not_in_children", op_not_in_children, 1, NOT_IN_LEAF},
-    {"wiped_in_children", op_wiped_in_children, 1, NOT_IN_LEAF},
-    {"shared_with_children", op_shared_with_children, 1, NOT_IN_LEAF},
-    {"fork", op_fork, 4, NO_FORKING_SIGNALS},
-    {"reap", op_reap, 2, ANYWHERE},
-    {"exec", op_exec, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"vfork", op_vfork, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"spawn", op_spawn, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"shell", op_shell, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"limit_space", op_limit_space, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"limit_data", op_limit_data, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"limit_other", op_limit_other, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
-    {"pass", op_pass, 8, NOT_IN_CHILD | THREADS | QUICK},
-    {"thread", op_thread, 2, THREADS},
-    {"cancel", op_cancel, 1, NOT_IN_CHILD | THREADS},
-    {"library", op_library, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS},
+#define OPERATION(name, weight, where) {#name, op_##name, NULL, weight, where},
+#define PART(name, where) {#name, NULL, op_##name, 1, where},
+    OPERATIONS(OPERATION, PART)
     /* No operations, but what else can be left out: handlers of fork that allocate. */
-    {"handlers", NULL, 0, NO_FORKING_SIGNALS},
-    {"linked_handlers", NULL, 0, NO_FORKING_SIGNALS},
+    {"handlers", NULL, NULL, 0, NO_FORKING_SIGNALS},
+    {"linked_handlers", NULL, NULL, 0, NO_FORKING_SIGNALS},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, MOST_RANGES = 512 };
 
@@ -157,7 +99,10 @@ void perform(struct worker *worker, uint64_t first, uint64_t last)
         if (!is_wanted(worker))
             continue;
         note_operation(worker);
-        kinds[kind].perform(worker);
+        if (kinds[kind].change != NULL)
+            change_part(worker, kinds[kind].change);
+        else
+            kinds[kind].perform(worker);
         atomic_fetch_add(&counts[kind], 1);
     }
 }

@@ -57,12 +57,6 @@ void end_mappings(void)
     CHECK(proc_bytes("/proc/self/status", "VmLck:") == locked_bytes);
 }
 
-/* A part of a block in whole units. */
-struct part {
-    unsigned char *at;
-    size_t bytes;
-};
-
 static struct part some_part(struct worker *worker, const struct block *block)
 {
     uintptr_t unit = options.unit;
@@ -104,6 +98,14 @@ static struct block *changeable(struct worker *worker, struct part *part)
     *part = some_part(worker, block);
     check_block(block);
     return part->bytes > 0 ? block : NULL;
+}
+
+void change_part(struct worker *worker, void (*change)(struct worker *, struct block *, struct part))
+{
+    struct part part;
+    struct block *block = changeable(worker, &part);
+    if (block != NULL)
+        change(worker, block, part);
 }
 
 /* By the function of C, or by the system call, as runtimes inside a program do. */
@@ -151,12 +153,8 @@ static struct part one_unit(struct part part)
 
 /* Changed and put back: whole again is what the block must be. */
 
-void op_alter_protection(struct worker *worker)
+void op_alter_protection(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     int protection = below(worker, 2) ? PROT_READ : PROT_NONE;
     CHECK(protect(worker, part, protection) == 0);
     if (protection == PROT_READ)
@@ -166,12 +164,8 @@ void op_alter_protection(struct worker *worker)
     mark(block);
 }
 
-void op_alter_contents(struct worker *worker)
+void op_alter_contents(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     size_t from = (size_t)(part.at - block->at);
     int advice = below(worker, 2) ? MADV_DONTNEED : MADV_FREE;
     if (advise(worker, part, advice) != 0)
@@ -183,14 +177,10 @@ void op_alter_contents(struct worker *worker)
     check_block(block);
 }
 
-void op_alter_advice(struct worker *worker)
+void op_alter_advice(struct worker *worker, struct block *block, struct part part)
 {
     static const int advices[] = {MADV_NOHUGEPAGE, MADV_HUGEPAGE, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTDUMP,
                                   MADV_DODUMP,     MADV_NORMAL,   MADV_COLD,   MADV_PAGEOUT,    MADV_DONTFORK};
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     int advice = advices[below(worker, 11)];
     CHECK(advise(worker, part, advice) == 0 || errno == EINVAL);
     if (advice == MADV_DONTFORK)
@@ -198,12 +188,8 @@ void op_alter_advice(struct worker *worker)
     check_block(block);
 }
 
-void op_alter_mapping(struct worker *worker)
+void op_alter_mapping(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     if (below(worker, 2)) {
         map_over(worker, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
         emptied(worker, block, part);
@@ -221,24 +207,17 @@ void op_alter_mapping(struct worker *worker)
     check_block(block);
 }
 
-void op_alter_policy(struct worker *worker)
+void op_alter_policy(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     set_policy(part, below(worker, 2) ? MPOL_BIND : MPOL_PREFERRED, 1);
     if (below(worker, 2))
         set_policy(part, MPOL_DEFAULT, 0);
     check_block(block);
 }
 
-void op_alter_lock(struct worker *worker)
+void op_alter_lock(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
+    (void)worker;
     part = one_unit(part);
     if (mlock(part.at, part.bytes) == 0)
         CHECK(munlock(part.at, part.bytes) == 0);
@@ -246,12 +225,8 @@ void op_alter_lock(struct worker *worker)
 }
 
 /* One page away and back. While it is away there is a hole, which another thread's mapping could take. */
-void op_alter_hole(struct worker *worker)
+void op_alter_hole(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     if (below(worker, 2) || is_refusable) {
         CHECK(munmap(part.at, part.bytes) == 0);
         map_over(worker, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -299,11 +274,9 @@ static int watch_faults(struct worker *worker, struct part part)
     return (int)handle;
 }
 
-void op_alter_faults(struct worker *worker)
+void op_alter_faults(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    int handle = block == NULL ? -1 : watch_faults(worker, part);
+    int handle = watch_faults(worker, part);
     if (handle < 0)
         return;
     struct uffdio_range range = {.start = (uintptr_t)part.at, .len = part.bytes};
@@ -328,22 +301,14 @@ static void leave(struct worker *worker, struct block *block)
     adopt(worker, empty_slot(worker), at, bytes);
 }
 
-void op_leave_protection(struct worker *worker)
+void op_leave_protection(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     CHECK(protect(worker, part, below(worker, 2) ? PROT_NONE : PROT_READ) == 0);
     leave(worker, block);
 }
 
-void op_leave_mapping(struct worker *worker)
+void op_leave_mapping(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     switch (below(worker, 3)) {
     case 0:
         map_over(worker, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -357,12 +322,8 @@ void op_leave_mapping(struct worker *worker)
     leave(worker, block);
 }
 
-void op_leave_file(struct worker *worker)
+void op_leave_file(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     if (part.bytes > OVERLAY_BYTES)
         part = one_unit(part);
     map_over(worker, part, PROT_READ | PROT_WRITE, MAP_SHARED, overlay);
@@ -371,56 +332,36 @@ void op_leave_file(struct worker *worker)
     check_overlay();
 }
 
-void op_leave_advice(struct worker *worker)
+void op_leave_advice(struct worker *worker, struct block *block, struct part part)
 {
     static const int advices[] = {MADV_DONTFORK, MADV_WIPEONFORK, MADV_DONTDUMP, MADV_NOHUGEPAGE, MADV_DONTNEED,
                                   MADV_FREE,     MADV_SEQUENTIAL, MADV_RANDOM,   MADV_MERGEABLE};
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     CHECK(advise(worker, part, advices[below(worker, 9)]) == 0 || errno == EINVAL);
     leave(worker, block);
 }
 
 /* Guard pages are new in Linux 6.13. */
-void op_leave_guard(struct worker *worker)
+void op_leave_guard(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     CHECK(advise(worker, part, GUARD_INSTALL) == 0 || errno == EINVAL);
     leave(worker, block);
 }
 
-void op_leave_lock(struct worker *worker)
+void op_leave_lock(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     part = one_unit(part);
     CHECK(mlock(part.at, part.bytes) == 0 || errno == ENOMEM || errno == EPERM);
     leave(worker, block);
 }
 
-void op_leave_policy(struct worker *worker)
+void op_leave_policy(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     set_policy(part, MPOL_BIND, 1);
     leave(worker, block);
 }
 
-void op_leave_hole(struct worker *worker)
+void op_leave_hole(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     if (below(worker, 2) || is_refusable) {
         CHECK(munmap(part.at, part.bytes) == 0);
     } else {
@@ -433,11 +374,9 @@ void op_leave_hole(struct worker *worker)
 }
 
 /* Whoever touches a missing page of it waits for the handle, for ever. */
-void op_leave_faults(struct worker *worker)
+void op_leave_faults(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    int handle = block == NULL ? -1 : watch_faults(worker, part);
+    int handle = watch_faults(worker, part);
     if (handle < 0)
         return;
     if (below(worker, 2))
@@ -447,12 +386,8 @@ void op_leave_faults(struct worker *worker)
 }
 
 /* Other processes' memory, too: it stays what it was when the block is freed. */
-void op_leave_segment(struct worker *worker)
+void op_leave_segment(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     int segment = shmget(IPC_PRIVATE, part.bytes, IPC_CREAT | 0600);
     if (segment < 0) {
         CHECK(errno == ENOSYS || errno == ENOSPC);
@@ -476,34 +411,22 @@ static void set_special(struct block *block, struct part part, enum special spec
     block->length = part.bytes;
 }
 
-void op_not_in_children(struct worker *worker)
+void op_not_in_children(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     CHECK(advise(worker, part, MADV_DONTFORK) == 0);
     set_special(block, part, NOT_IN_CHILDREN);
 }
 
-void op_wiped_in_children(struct worker *worker)
+void op_wiped_in_children(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     if (advise(worker, part, MADV_WIPEONFORK) == 0)
         set_special(block, part, WIPED_IN_CHILDREN);
     else
         CHECK(is_refusable);
 }
 
-void op_shared_with_children(struct worker *worker)
+void op_shared_with_children(struct worker *worker, struct block *block, struct part part)
 {
-    struct part part;
-    struct block *block = changeable(worker, &part);
-    if (block == NULL)
-        return;
     map_over(worker, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1);
     emptied(worker, block, part);
     set_special(block, part, SHARED_WITH_CHILDREN);

@@ -1,6 +1,6 @@
 /* What the files of the torture program share. Each has one job: the model of blocks (model.c), what is done to them
  * (family.c, users.c, mappings.c), processes (forks.c, limits.c), threads (threads.c), signals (signals.c), libraries
- * (libraries.c), who watches it all (watch.c), and the table and the loop of operations (main.c). */
+ * (libraries.c), who watches it all (watch.c), and the loop of operations (main.c). */
 #ifndef TORTURE_H
 #define TORTURE_H
 #ifndef _GNU_SOURCE
@@ -40,6 +40,12 @@ struct block {
     size_t length;
 };
 
+/* A part of a block in whole units. */
+struct part {
+    unsigned char *at;
+    size_t bytes;
+};
+
 /* Whoever performs operations: a thread, or what a fork made of it. Everything an operation decides follows from
  * `stream`, the number of the worker and that of the operation, so that leaving out others changes nothing in it but
  * what blocks it meets. */
@@ -59,6 +65,75 @@ struct worker {
     pid_t children[CHILDREN];
     unsigned child_count;
 };
+
+/* Where an operation may be performed, and whether it takes microseconds. */
+enum { ANYWHERE = 0, NOT_IN_CHILD = 1, ALONE = 2, THREADS = 4, NO_FORKING_SIGNALS = 8, NOT_IN_LEAF = 16, QUICK = 32 };
+
+/* All operations, by name: how often each is drawn, and where. One on a part of a block is drawn as seldom as any. */
+#define OPERATIONS(OPERATION, PART) \
+    OPERATION(malloc, 12, QUICK) \
+    OPERATION(calloc, 12, QUICK) \
+    OPERATION(memalign, 3, QUICK) \
+    OPERATION(posix_memalign, 3, QUICK) \
+    OPERATION(aligned_alloc, 3, QUICK) \
+    OPERATION(valloc, 2, QUICK) \
+    OPERATION(realloc, 20, QUICK) \
+    OPERATION(grow, 8, ANYWHERE) \
+    OPERATION(reallocarray, 3, QUICK) \
+    OPERATION(free, 14, QUICK) \
+    OPERATION(free_sized, 1, QUICK) \
+    OPERATION(usable, 2, QUICK) \
+    OPERATION(check, 2, QUICK) \
+    OPERATION(rewrite, 4, QUICK) \
+    OPERATION(refused, 2, QUICK) \
+    OPERATION(zero, 1, QUICK) \
+    OPERATION(strdup, 1, QUICK) \
+    OPERATION(getline, 3, NO_FORKING_SIGNALS | NOT_IN_LEAF) \
+    OPERATION(memstream, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(print, 1, ANYWHERE) \
+    OPERATION(flush, 4, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(sort, 1, ANYWHERE) \
+    OPERATION(buffer, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(paths, 1, ANYWHERE) \
+    OPERATION(environment, 1, ALONE) \
+    PART(alter_protection, NOT_IN_LEAF) \
+    PART(alter_contents, NOT_IN_LEAF) \
+    PART(alter_advice, NOT_IN_LEAF) \
+    PART(alter_mapping, NOT_IN_LEAF) \
+    PART(alter_policy, NOT_IN_LEAF) \
+    PART(alter_lock, NOT_IN_LEAF) \
+    PART(alter_hole, NOT_IN_LEAF | ALONE) \
+    PART(alter_faults, NOT_IN_LEAF) \
+    PART(leave_protection, NOT_IN_LEAF) \
+    PART(leave_mapping, NOT_IN_LEAF) \
+    PART(leave_file, NOT_IN_LEAF) \
+    PART(leave_advice, NOT_IN_LEAF) \
+    PART(leave_guard, NOT_IN_LEAF) \
+    PART(leave_lock, NOT_IN_LEAF) \
+    PART(leave_policy, NOT_IN_LEAF) \
+    PART(leave_hole, NOT_IN_LEAF | ALONE) \
+    PART(leave_faults, NOT_IN_LEAF) \
+    PART(leave_segment, NOT_IN_LEAF) \
+    PART(not_in_children, NOT_IN_LEAF) \
+    PART(wiped_in_children, NOT_IN_LEAF) \
+    PART(shared_with_children, NOT_IN_LEAF) \
+    OPERATION(fork, 4, NO_FORKING_SIGNALS) \
+    OPERATION(reap, 2, ANYWHERE) \
+    OPERATION(exec, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(vfork, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(spawn, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(shell, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(limit_space, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(limit_data, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(limit_other, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS) \
+    OPERATION(pass, 8, NOT_IN_CHILD | THREADS | QUICK) \
+    OPERATION(thread, 2, THREADS) \
+    OPERATION(cancel, 1, NOT_IN_CHILD | THREADS) \
+    OPERATION(library, 1, NOT_IN_CHILD | NO_FORKING_SIGNALS)
+
+#define DECLARE(name, weight, where) void op_##name(struct worker *worker);
+#define DECLARE_PART(name, where) void op_##name(struct worker *worker, struct block *block, struct part part);
+OPERATIONS(DECLARE, DECLARE_PART)
 
 /* What is asked of the program. */
 struct options {
@@ -88,7 +163,6 @@ extern uint64_t masked;
 uint64_t mixed(uint64_t value);
 void perform(struct worker *worker, uint64_t first, uint64_t last);
 const char *kind_name(unsigned kind);
-void count_operation(unsigned kind);
 
 /* model.c */
 uint64_t next(struct worker *worker);
@@ -114,91 +188,30 @@ void check_all(struct worker *worker);
 void make_monuments(struct worker *worker);
 void check_monuments(void);
 
-/* family.c */
-void op_malloc(struct worker *);
-void op_calloc(struct worker *);
-void op_memalign(struct worker *);
-void op_posix_memalign(struct worker *);
-void op_aligned_alloc(struct worker *);
-void op_valloc(struct worker *);
-void op_realloc(struct worker *);
-void op_grow(struct worker *);
-void op_reallocarray(struct worker *);
-void op_free(struct worker *);
-void op_free_sized(struct worker *);
-void op_usable(struct worker *);
-void op_check(struct worker *);
-void op_rewrite(struct worker *);
-void op_refused(struct worker *);
-void op_zero(struct worker *);
-
 /* users.c */
 void begin_users(void);
-void op_strdup(struct worker *);
-void op_getline(struct worker *);
-void op_memstream(struct worker *);
-void op_print(struct worker *);
-void op_flush(struct worker *);
-void op_sort(struct worker *);
-void op_buffer(struct worker *);
-void op_paths(struct worker *);
-void op_environment(struct worker *);
 
 /* mappings.c */
 void begin_mappings(void);
 void end_mappings(void);
-void op_alter_protection(struct worker *);
-void op_alter_contents(struct worker *);
-void op_alter_advice(struct worker *);
-void op_alter_mapping(struct worker *);
-void op_alter_policy(struct worker *);
-void op_alter_lock(struct worker *);
-void op_alter_hole(struct worker *);
-void op_alter_faults(struct worker *);
-void op_leave_protection(struct worker *);
-void op_leave_mapping(struct worker *);
-void op_leave_file(struct worker *);
-void op_leave_advice(struct worker *);
-void op_leave_guard(struct worker *);
-void op_leave_lock(struct worker *);
-void op_leave_policy(struct worker *);
-void op_leave_hole(struct worker *);
-void op_leave_faults(struct worker *);
-void op_leave_segment(struct worker *);
-void op_not_in_children(struct worker *);
-void op_wiped_in_children(struct worker *);
-void op_shared_with_children(struct worker *);
+/* Does that to a part of a block that glibc surely maps for itself, if there is room for one. */
+void change_part(struct worker *worker, void (*change)(struct worker *, struct block *, struct part));
 void leave_special(struct worker *, struct block *);
 void enter_child(struct worker *);
 
 /* forks.c */
-void op_fork(struct worker *);
-void op_reap(struct worker *);
-void op_exec(struct worker *);
-void op_vfork(struct worker *);
-void op_spawn(struct worker *);
-void op_shell(struct worker *);
 void reap_all(struct worker *);
 int leaf(uint64_t seed);
 void begin_forks(int with_handlers);
 
-/* limits.c */
-void op_limit_space(struct worker *);
-void op_limit_data(struct worker *);
-void op_limit_other(struct worker *);
-
 /* threads.c */
 void begin_threads(void);
-void op_pass(struct worker *);
-void op_thread(struct worker *);
-void op_cancel(struct worker *);
 void drain(struct worker *);
 /* What nobody came for yet. */
 size_t exchanged_bytes(void);
 
 /* libraries.c */
 void begin_libraries(void);
-void op_library(struct worker *);
 void *switcher(void *);
 extern atomic_int workers_running;
 
