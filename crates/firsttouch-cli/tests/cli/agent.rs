@@ -3,7 +3,7 @@
 //! What users do is tried by users without a name, in a mount namespace where /var/cache is empty: what root has put there
 //! serves everybody.
 
-use crate::{assert_code, copy_program, firsttouch, skipped, stderr, stdout};
+use crate::{assert_said, copy_program, firsttouch, skipped, stderr, text_of};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -78,8 +78,7 @@ const PRINTS: &str =
 /// What was to be preloaded; it was.
 #[track_caller]
 fn preloaded(output: &Output) -> PathBuf {
-    assert_code(output, 0);
-    let text = stdout(output);
+    let text = text_of(output);
     let (asked, maps) = text.split_once('\n').unwrap();
     assert!(!asked.is_empty() && maps.contains(asked), "{text}");
     PathBuf::from(asked)
@@ -87,9 +86,7 @@ fn preloaded(output: &Output) -> PathBuf {
 
 #[track_caller]
 fn assert_refused(output: &Output, why: &str) {
-    assert_code(output, 125);
-    let said = stderr(output);
-    assert!(said.contains(why) && said.contains("\n\nhint: "), "{said}");
+    assert_said(output, 125, &[why, "\n\nhint: "]);
 }
 
 /// After `su` without a dash, or `sudo -E`, they are those of the user who became root.

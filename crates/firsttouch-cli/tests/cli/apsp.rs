@@ -1,6 +1,6 @@
 //! `firsttouch apsp`: figures of all pairs, by every algorithm, in the numbers of the file; interrupted and resumed; refused.
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json, json_of, run, skipped, stdout, text_of};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -29,9 +29,7 @@ fn apsp(graph: &Path, arguments: &[&str]) -> Output {
 }
 
 fn document(graph: &Path, arguments: &[&str]) -> Value {
-    let output = apsp(graph, &[arguments, &["--json"]].concat());
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&apsp(graph, &[arguments, &["--json"]].concat()))
 }
 
 #[test]
@@ -42,9 +40,7 @@ fn graphs_of_next_to_nothing_are_told_in_words() {
         [("p sp 0 0\n", "0 nodes, 0 arcs", "0 paths,"), ("p sp 1 0\n", "1 node, 0 arcs", "1 path,")]
     {
         std::fs::write(&graph, header).unwrap();
-        let output = apsp(&graph, &[]);
-        assert_code(&output, 0);
-        let told = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = text_of(&apsp(&graph, &[])).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.starts_with(&format!("graph {size}")), "{told}");
         assert!(told.contains(&format!(" found {found}")) && !told.contains("obtained ;"), "{told}");
         assert!(!told.contains(" no 1000 nodes"), "{told}");
@@ -130,9 +126,7 @@ fn graphs_that_no_small_cuts_part_are_searched_and_it_is_said_why() {
     let graph = folder.path().join("random.gr");
     let generate = ["graph", "generate", "random", "14", graph.to_str().unwrap(), "--degree", "6"];
     assert_code(&run(&generate), 0);
-    let refused = apsp(&graph, &["--algorithm", "phast"]);
-    assert_code(&refused, 1);
-    assert!(stderr(&refused).contains("no small cuts") && stderr(&refused).contains("--algorithm"));
+    assert_said(&apsp(&graph, &["--algorithm", "phast"]), 1, &["no small cuts", "--algorithm"]);
     let near = ["sssp", graph.to_str().unwrap(), "--random", "320", "--limit", "5", "--json"];
     let document = json(&stdout(&run(&near)));
     assert_eq!(document["algorithm"], "buckets");
@@ -185,9 +179,7 @@ fn a_run_that_is_interrupted_goes_on_where_it_was() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
     assert!(rest.iter().any(|line| line.contains("--resume")), "{rest:?}");
 
-    let again = apsp(&graph, &kept);
-    assert_code(&again, 2);
-    assert!(stderr(&again).contains("--resume"));
+    assert_said(&apsp(&graph, &kept), 2, &["--resume"]);
     let index = ["--index", index.to_str().unwrap()];
     let resume = [&kept[..], &["--resume"], &index].concat();
     let resumed = document(&graph, &[&resume[..], &["--reduce", "diameter,radius,histogram"]].concat());
@@ -199,9 +191,7 @@ fn a_run_that_is_interrupted_goes_on_where_it_was() {
     let text = std::fs::read_to_string(&graph).unwrap();
     let other = folder.path().join("other.gr");
     std::fs::write(&other, text.replacen(" 1\n", " 2\n", 1).replacen("7\n", "8\n", 1)).unwrap();
-    let refused = apsp(&other, &resume);
-    assert_code(&refused, 1);
-    assert!(stderr(&refused).contains("another run"), "{}", stderr(&refused));
+    assert_said(&apsp(&other, &resume), 1, &["another run"]);
 }
 
 #[test]
@@ -210,33 +200,20 @@ fn files_that_are_not_what_they_should_be_are_refused() {
     let (graph, other) = (line(folder.path()), streets(folder.path(), "6"));
     let index = folder.path().join("index");
     let name = index.to_str().unwrap();
-    let missing = apsp(&graph, &["--index", name]);
-    assert_code(&missing, 2);
-    assert!(stderr(&missing).contains("--save-index"), "{}", stderr(&missing));
+    assert_said(&apsp(&graph, &["--index", name]), 2, &["--save-index"]);
     assert_eq!(document(&graph, &["--save-index", name])["algorithm"], "phast");
     assert_eq!(document(&graph, &["--index", name])["checksum"], 97);
-    let foreign = apsp(&other, &["--index", name]);
-    assert_code(&foreign, 1);
-    assert!(stderr(&foreign).contains("another graph"), "{}", stderr(&foreign));
+    assert_said(&apsp(&other, &["--index", name]), 1, &["another graph"]);
     let whole = std::fs::read(&index).unwrap();
     std::fs::write(&index, &whole[..whole.len() - 3]).unwrap();
-    let damaged = apsp(&graph, &["--index", name]);
-    assert_code(&damaged, 1);
-    assert!(
-        stderr(&damaged).contains("cut off") && stderr(&damaged).contains("hint:"),
-        "{}",
-        stderr(&damaged)
-    );
-    let idle = apsp(&graph, &["--save-index", name, "--algorithm", "heap"]);
-    assert_code(&idle, 2);
+    assert_said(&apsp(&graph, &["--index", name]), 1, &["cut off", "hint:"]);
+    assert_code(&apsp(&graph, &["--save-index", name, "--algorithm", "heap"]), 2);
 
     // A matrix of four terabytes.
     let large = folder.path().join("large.gr");
     std::fs::write(&large, "p sp 1000000 1\na 1 1000000 5\n").unwrap();
     let table = folder.path().join("all.npy");
-    let refused = apsp(&large, &["--matrix", table.to_str().unwrap()]);
-    assert_code(&refused, 1);
-    assert!(stderr(&refused).contains("bytes are needed") && stderr(&refused).contains("--reduce"));
+    assert_said(&apsp(&large, &["--matrix", table.to_str().unwrap()]), 1, &["bytes are needed", "--reduce"]);
     assert!(!table.exists());
     assert_code(&apsp(&graph, &["--resume"]), 2);
     assert_code(&apsp(&graph, &["--reduce", "everything"]), 2);

@@ -1,17 +1,16 @@
 //! `firsttouch balance`: ranks of an MPI program on the CPUs that a communication matrix asks for, and threads of a program
 //! that runs.
 
-use crate::{assert_code, copy_program, firsttouch, json, run, skipped, stderr, stdout};
+use crate::jobs::cpus;
+use crate::{
+    assert_code, assert_said, copy_program, firsttouch, json, json_of, run, skipped, stderr, stdout, text_of,
+    words,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-
-/// CPUs that this process may use.
-fn cpus() -> Vec<u32> {
-    firsttouch_linux::numa::affinity(0).unwrap().iter().collect()
-}
 
 /// Four ranks of which 0 and 2 talk, and 1 and 3.
 const MATRIX: &str = "0,1,5000,1\n1,0,1,5000\n5000,1,0,1\n1,5000,1,0\n";
@@ -24,9 +23,7 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
     let (matrix, ranks) = (path("bytes.csv"), path("ranks"));
     let solve = |more: &[&str]| {
         let words = ["balance", "solve", "--matrix", &matrix, "--strategy", "best"];
-        let output = run(&[&words[..], more].concat());
-        assert_code(&output, 0);
-        stdout(&output)
+        text_of(&run(&[&words[..], more].concat()))
     };
     solve(&["--machine", "live", "--cpus", "--to", "rankfile", "-o", &ranks]);
     let rankfile = fs::read_to_string(&ranks).unwrap();
@@ -65,8 +62,7 @@ fn ranks_of_an_mpi_program_sit_where_the_rankfile_says() {
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .output()
         .unwrap();
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     let obtained: BTreeMap<u32, u32> = text
         .lines()
         .filter_map(|line| line.strip_prefix("seat ")?.split_once(' '))
@@ -85,9 +81,7 @@ fn observing_is_refused_as_attaching_is() {
             .env("XDG_STATE_HOME", state.path())
             .output()
             .unwrap();
-        assert_code(&output, code);
-        let said = stderr(&output);
-        assert!(said.contains(why) && said.contains("hint: "), "{said}");
+        assert_said(&output, code, &[why, "hint: "]);
     };
     refused(&["4000000"], 125, "no process 4000000");
     refused(&["1", "--interval", "1ms"], 125, "process 1");
@@ -130,9 +124,7 @@ fn a_program_keeps_its_output_and_its_status() {
                 fs::write(&over, "").unwrap();
             }
         }
-        let output = child.wait_with_output().unwrap();
-        assert_code(&output, 7);
-        assert!(stderr(&output).contains("counted"), "{output:?}");
+        assert_said(&child.wait_with_output().unwrap(), 7, &["counted"]);
         json(&text)
     };
     // On a machine that others work on, a shell may take a while until it works itself.
@@ -165,8 +157,7 @@ fn seconds_that_are_none_are_refused() {
         for seconds in ["nan", "inf", "1e400", "-1", "many"] {
             let words = ["balance", "solve", "--machine", "2", "--tasks", tasks.to_str().unwrap()];
             let output = run(&[&words[..], &[&format!("{option}={seconds}")]].concat());
-            assert_code(&output, 2);
-            assert!(stderr(&output).contains("no number of seconds"), "{}", stderr(&output));
+            assert_said(&output, 2, &["no number of seconds"]);
         }
     }
 }
@@ -175,11 +166,7 @@ fn seconds_that_are_none_are_refused() {
 fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
     let folder = tempfile::tempdir().unwrap();
     let stem = folder.path().join("case").display().to_string();
-    let generate = |words: &[&str]| {
-        let output = run(&[&["balance", "generate"], words].concat());
-        assert_code(&output, 0);
-        stdout(&output)
-    };
+    let generate = |words: &[&str]| text_of(&run(&[&["balance", "generate"], words].concat()));
     assert!(generate(&["lb_test", "--cores", "32", "--bytes", "4K", "-o", &stem]).is_empty());
     let [tasks, messages] = ["tasks", "messages"].map(|kind| format!("{stem}.{kind}.csv"));
     let [loads, sent] = [&tasks, &messages].map(|path| fs::read_to_string(path).unwrap());
@@ -188,19 +175,8 @@ fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
     assert_eq!(column(&loads, "home").last(), Some(&31.0));
     assert!(column(&loads, "bytes").iter().all(|bytes| *bytes == 4096.0));
     assert_eq!(column(&sent, "count").len(), 420);
-    let output = run(&[
-        "balance",
-        "solve",
-        "--tasks",
-        &tasks,
-        "--messages",
-        &messages,
-        "--machine",
-        "numa32",
-        "--json",
-    ]);
-    assert_code(&output, 0);
-    let report = json(&stdout(&output));
+    let solve = format!("balance solve --tasks {tasks} --messages {messages} --machine numa32 --json");
+    let report = json_of(&run(&words(&solve)));
     assert_eq!((&report["tasks"], &report["cores"]), (&200.into(), &32.into()));
     let imbalance = |when: &str| report[when]["imbalance"].as_f64().unwrap();
     assert!(imbalance("after") <= 0.05 && imbalance("before") > 0.05, "{report}");
@@ -217,15 +193,12 @@ fn generated_benchmarks_have_the_originals_numbers_and_are_solved() {
     assert!(loads.len() == 4 && (loads[0] / loads[3] - 3.0).abs() < 1e-9, "{blocks}");
     assert_code(&run(&["balance", "generate", "kneighbor", "--round-robin"]), 2);
     let refused = run(&["balance", "generate", "jacobi2d", "--array", "100", "--block", "32"]);
-    assert_code(&refused, 2);
-    assert!(stderr(&refused).contains("it divides the side of the array"), "{}", stderr(&refused));
+    assert_said(&refused, 2, &["it divides the side of the array"]);
 }
 
 #[test]
 fn the_benchmarks_are_compared_as_the_document_does() {
-    let output = run(&["balance", "simulate", "--seeds", "2", "--json"]);
-    assert_code(&output, 0);
-    let report = json(&stdout(&output));
+    let report = json_of(&run(&["balance", "simulate", "--seeds", "2", "--json"]));
     assert_eq!((&report["schema_version"], &report["seeds"]), (&1.into(), &2.into()));
     assert_eq!(report["failed"], json("[]"));
     let rows = report["rows"].as_array().unwrap();
@@ -379,8 +352,7 @@ fn best_is_not_worse_than_simpler_strategies_on_a_mesh() {
         let output =
             run(&[&["balance", "solve", "--json", "--machine", "mesh:4x4x4", "--hopbyte", &file], words]
                 .concat());
-        assert_code(&output, 0);
-        json(&stdout(&output))
+        json_of(&output)
     };
     let cost = |report: &Value| report["after"]["cost"].as_f64().unwrap();
     let best = solve(&[]);
@@ -402,19 +374,8 @@ fn best_is_not_worse_than_simpler_strategies_on_a_mesh() {
         let start = folder.path().join("start");
         fs::write(&start, cores).unwrap();
         let [pair, start] = [&pair, &start].map(|path| path.display().to_string());
-        let output = run(&[
-            "balance",
-            "eval",
-            "--json",
-            "--machine",
-            "mesh:4x4x4",
-            "--hopbyte",
-            &pair,
-            "--start",
-            &start,
-        ]);
-        assert_code(&output, 0);
-        assert_eq!(cost(&json(&stdout(&output))), hops * 100.0, "{cores}");
+        let judge = format!("balance eval --json --machine mesh:4x4x4 --hopbyte {pair} --start {start}");
+        assert_eq!(cost(&json_of(&run(&words(&judge)))), hops * 100.0, "{cores}");
     }
 }
 
@@ -445,9 +406,7 @@ fn a_folder_of_several_runs_is_asked_about() {
     refused(&[&all], &["holds 2 runs: first (2 ranks), second.run (2 ranks); which one?", "hint: ", &hint]);
     // Each of them by its folder and stem, on as many cores as it has ranks.
     for (stem, load) in [("first", 1.0), ("second.run", 5.0)] {
-        let output = solve(&[&path(stem)]);
-        assert_code(&output, 0);
-        let report = json(&stdout(&output));
+        let report = json_of(&solve(&[&path(stem)]));
         assert_eq!((&report["tasks"], &report["cores"]), (&2.into(), &2.into()));
         assert_eq!(report["after"]["makespan_s"], load);
     }

@@ -1,29 +1,17 @@
 //! `firsttouch bench`: cases through the launcher of `tune`, each run a process of its own that says what it came to.
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json, json_of, run, skipped, stderr, stdout, words,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 /// A case as small as it gets, and as few runs.
-const TINY: [&str; 11] = [
-    "bench",
-    "gather",
-    "--set",
-    "table=64K",
-    "--set",
-    "reads=1000",
-    "--max-runs",
-    "2",
-    "--steps",
-    "1",
-    "--json",
-];
+const TINY: &str = "bench gather --set table=64K --set reads=1000 --max-runs 2 --steps 1 --json";
 
 fn tiny(rest: &[&str]) -> Value {
-    let output = run(&[&TINY[..], rest].concat());
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&run(&[&words(TINY), rest].concat()))
 }
 
 #[test]
@@ -81,10 +69,8 @@ fn refused(arguments: &[&str], parts: &[&str]) {
 fn a_case_is_run_under_placements_and_says_what_it_came_to() {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = firsttouch();
-    command.args(TINY).args(["--configs", "thp 4k"]).env("TMPDIR", scratch.path());
-    let output = command.output().unwrap();
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    command.args(words(TINY)).args(["--configs", "thp 4k"]).env("TMPDIR", scratch.path());
+    let document = json_of(&command.output().unwrap());
     assert_eq!((&document["kind"], &document["quick"]), (&json!("bench"), &json!(false)));
     assert_eq!(document["cases"][0]["comparisons"][0]["of"], "placements");
     let configurations = configurations(&document);
@@ -133,8 +119,7 @@ fn every_form_of_the_document_opens_again() {
     let document =
         tiny(&["--configs", "thp", "--export-html", &page, "--export-md", &table, "--export-csv", &list]);
     let reopened = run(&["report", &page, "--json"]);
-    assert_code(&reopened, 0);
-    assert_eq!(json(&stdout(&reopened)), document);
+    assert_eq!(json_of(&reopened), document);
     assert!(fs::read_to_string(&table).unwrap().contains("## gather"));
     let rows = fs::read_to_string(&list).unwrap();
     assert!(rows.lines().count() > 4 && rows.contains("\ngather,placements,"), "{rows}");
@@ -154,9 +139,7 @@ fn tables_of_articles_are_repeated_theirs_beside_ours() {
     const TABLES: &str = "--documents=hash-usage,hash-speed,techniques,oltp,n30";
     let sizes = ["hash.total-size=1M", "creation.size=4M", "sssp.scale=8"].map(|size| ["--set", size]);
     let sizes = [sizes.as_flattened(), &["--max-runs", "2", "--steps", "1"]].concat();
-    let output = run(&[&["bench", TABLES, "--json"], &sizes[..]].concat());
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&[&["bench", TABLES, "--json"], &sizes[..]].concat()));
     // Published: 42 % for one producer, which is the first way; here: what a run notes, of a session that the report holds.
     let usage = table(&document, "hash-usage");
     assert_eq!(usage["rows"][0]["published"][0]["value"], 42.0);
@@ -190,18 +173,8 @@ fn tables_of_articles_are_repeated_theirs_beside_ours() {
 #[test]
 fn tables_of_articles_are_listed_without_a_run() {
     let output = run(&["bench", "--documents", "--list"]);
-    assert_code(&output, 0);
-    let told = stdout(&output);
-    for part in [
-        "`qr-1000`",
-        "42.988 s",
-        "`kneighbor`",
-        "268.19 s",
-        "firsttouch bench gram-schmidt",
-        "Not repeated here",
-    ] {
-        assert!(told.contains(part), "{part}: {told}");
-    }
+    assert_shown(&output, &["`qr-1000`", "42.988 s", "`kneighbor`", "268.19 s"]);
+    assert_shown(&output, &["firsttouch bench gram-schmidt", "Not repeated here"]);
     assert!(stderr(&output).is_empty());
     refused(&["--documents=nothing"], &["nothing", "numalb", "--list"]);
     refused(&["dgemm", "--documents"], &["cannot be used with"]);
@@ -210,9 +183,7 @@ fn tables_of_articles_are_listed_without_a_run() {
 
 #[test]
 fn cases_are_listed_with_what_can_be_chosen() {
-    let text = run(&["bench", "--list", "gather"]);
-    assert_code(&text, 0);
-    assert!(stdout(&text).contains("--set table=1G"), "{}", stdout(&text));
+    assert_shown(&run(&["bench", "--list", "gather"]), &["--set table=1G"]);
     let all = run(&["bench", "--list", "--json"]);
     let list = json(&stdout(&all));
     assert_eq!(list["kind"], "case-list");
@@ -251,17 +222,7 @@ fn a_variant_that_comes_to_something_else_ends_the_comparison_and_is_named() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
     let mut command = firsttouch();
-    command.args([
-        "bench",
-        "hilbert",
-        "--quick",
-        "--set",
-        "order=20",
-        "--variants",
-        "householder,r",
-        "--only",
-        "variants",
-    ]);
+    command.args(words("bench hilbert --quick --set order=20 --variants householder,r --only variants"));
     let output = command.args(["--max-runs", "2", "--json"]).env("PATH", path).output().unwrap();
     assert_code(&output, 1);
     let told = stderr(&output);
@@ -299,24 +260,8 @@ fn libraries_run_the_code_that_the_processor_can() {
 
 #[test]
 fn a_named_array_is_placed_alone_and_read_back() {
-    let arguments = [
-        "bench",
-        "gather",
-        "--set",
-        "table=32M",
-        "--set",
-        "reads=1000",
-        "--max-runs",
-        "2",
-        "--steps",
-        "1",
-        "--json",
-        "--configs",
-        "plain,object=table:thp plain,object=table:4k:local",
-    ];
-    let output = run(&arguments);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let configs = ["--set", "table=32M", "--configs", "plain,object=table:thp plain,object=table:4k:local"];
+    let document = tiny(&configs);
     let configurations = configurations(&document);
     assert_eq!(configurations[1]["asked"]["objects"], json!({"table": "thp"}));
     assert_eq!(configurations[2]["asked"]["objects"], json!({"table": "4k:local"}));
@@ -338,7 +283,7 @@ fn a_named_array_is_placed_alone_and_read_back() {
 
 #[test]
 fn placements_that_are_none_are_told_before_variants_are_measured() {
-    let output = run(&[&TINY[..], &["--configs", "thp bogus"]].concat());
+    let output = run(&[&words(TINY)[..], &["--configs", "thp bogus"]].concat());
     assert_code(&output, 2);
     let told = stderr(&output);
     assert!(told.starts_with("error: `bogus` is not a placement"), "{told}");
@@ -356,9 +301,7 @@ fn searched(options: &[&str]) -> Value {
     let graph = format!("graph={}", file.display());
     let words =
         ["bench", "sssp", "--set", &graph, "--set", "from=1:3", "--max-runs", "2", "--steps", "1", "--json"];
-    let output = run(&[&words[..], options].concat());
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&run(&[&words[..], options].concat()))
 }
 
 #[test]
@@ -412,9 +355,7 @@ fn ranks_of_mpi_share_a_case() {
     let words = "bench gram-schmidt --quick --set n=16 --variants modified,classic --vary ranks=1,2 --max-runs 2 --json";
     let mut command = firsttouch();
     command.args(words.split(' ')).args(["--mpi", "mpirun --allow-run-as-root --oversubscribe"]);
-    let output = command.output().unwrap();
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&command.output().unwrap());
     let configurations = configurations(&document);
     assert_eq!(configurations.len(), 4);
     for one in configurations {
@@ -433,9 +374,7 @@ fn ranks_of_mpi_share_a_case() {
     // The launcher is the one on the search path: root's has to be told that it may.
     let mut command = firsttouch();
     command.args(words).env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    let output = command.output().unwrap();
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&command.output().unwrap());
     let row = &document["articles"][0]["tables"][0]["rows"][0];
     assert_eq!((&row["way"], &row["published"][0]["value"]), (&json!("modified"), &json!(15.3)));
     let share = row["here"][0]["figure"]["value"].as_f64().unwrap();
@@ -451,9 +390,7 @@ fn ranks_are_refused_where_they_cannot_be() {
     refused(&[&ranks[..], &["--groups", "1x1"]].concat(), &["neither groups nor placements"]);
     if cfg!(not(feature = "mpi")) {
         refused(&ranks, &["built without MPI", "--features mpi"]);
-        let output = run(&["bench", "--documents=gram-schmidt-mpi", "--quick", "--json"]);
-        assert_code(&output, 0);
-        let document = json(&stdout(&output));
+        let document = json_of(&run(&["bench", "--documents=gram-schmidt-mpi", "--quick", "--json"]));
         let reason = document["articles"][0]["tables"][0]["reason"].as_str().unwrap();
         assert!(reason.contains("built without MPI"), "{reason}");
     }
@@ -463,17 +400,14 @@ fn ranks_are_refused_where_they_cannot_be() {
 fn a_graph_that_does_not_read_is_said() {
     let output =
         run(&["bench", "sssp", "--set", "graph=/nowhere.gr", "--only", "variants", "--max-runs", "2"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("/nowhere.gr is not read as a graph"), "{}", stderr(&output));
+    assert_said(&output, 1, &["/nowhere.gr is not read as a graph"]);
 }
 
 #[test]
 fn strategies_of_balancing_come_to_the_same() {
     let words = "bench balance --quick --only variants --variants none,greedy,numa,metis --set tasks=20 --set state=8K \
                  --set rounds=20000 --max-runs 2 --json";
-    let output = run(&words.split_whitespace().collect::<Vec<_>>());
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&words.split_whitespace().collect::<Vec<_>>()));
     let configurations = configurations(&document);
     // METIS is there, or said to be missing.
     let missing = document["cases"][0]["missing"].as_array().map_or(0, Vec::len);
@@ -492,9 +426,7 @@ fn arrays_that_deserve_a_place_are_found_step_by_step() {
     let (small, places) = (["--set", "array=4M", "--steps", "1", "--max-runs", "8"], ["--places", "thp 4k"]);
     let mut arguments = vec!["bench", "stream", "--objects=a,c", "--json", "--save", file.to_str().unwrap()];
     arguments.extend(small.iter().chain(&places));
-    let output = run(&arguments);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&arguments));
     let case = &document["cases"][0];
     let bytes = case["objects"]["arrays"]["a"].as_u64().unwrap();
     assert!(bytes >= 4 << 20, "{case}");
@@ -534,17 +466,7 @@ fn arrays_that_deserve_a_place_are_found_step_by_step() {
     if let Ok(profile) = fs::read_to_string(&file) {
         assert!(kept.keys().all(|array| profile.contains(&format!("{array} = "))), "{profile}");
     }
-    let shown = stdout(&run(&[
-        "bench",
-        "gather",
-        "--objects",
-        "--set",
-        "table=1M",
-        "--steps",
-        "1",
-        "--max-runs",
-        "2",
-    ]));
+    let shown = stdout(&run(&words("bench gather --objects --set table=1M --steps 1 --max-runs 2")));
     assert!(shown.contains("deserve") && shown.contains("Arrays: table 1 MiB"), "{shown}");
 }
 

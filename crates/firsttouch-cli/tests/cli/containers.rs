@@ -3,7 +3,7 @@
 #[path = "../shared/group.rs"]
 mod group;
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json, json_of, run, skipped, stdout, text_of};
 use group::ControlGroup;
 use std::fs;
 use std::process::{Command, Output};
@@ -50,8 +50,7 @@ fn the_memory_of_the_group_is_what_there_is() {
     let available = estimate["available_bytes"].as_u64().unwrap();
     assert!(available <= LIMIT, "{available}");
     let output = group.run(&["fill", "--quick", "--size", "512M", "--pages", "4k"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("two regions of that size"), "{}", stderr(&output));
+    assert_said(&output, 1, &["two regions of that size"]);
 }
 
 #[test]
@@ -65,9 +64,7 @@ fn the_cpus_of_the_group_are_the_ones_there_are() {
     assert_eq!(status["machine"]["limits"]["cpuset_cpus"], serde_json::json!([last]), "{status:#}");
     let found = stdout(&group.run(&["doctor"]));
     assert!(found.contains("\ncpuset-cpus\n"), "{found}");
-    let output = group.run(&["run", "--threads", "compact", "--", "nproc"]);
-    assert_code(&output, 0);
-    assert_eq!(stdout(&output), "1\n");
+    assert_eq!(text_of(&group.run(&["run", "--threads", "compact", "--", "nproc"])), "1\n");
     assert_code(&group.run(&["run", "-C", &first.to_string(), "--", "true"]), 125);
 }
 
@@ -76,8 +73,7 @@ fn the_cpus_of_the_group_are_the_ones_there_are() {
 fn a_group_without_room_for_a_child_is_told_of() {
     let Some(group) = Group::with("pids", ["pids.max"; 2], "1") else { return };
     let output = group.run(&["doctor", "--json"]);
-    assert_code(&output, 0);
-    let unseen = &json(&stdout(&output))["hosts"][0]["unseen"];
+    let unseen = &json_of(&output)["hosts"][0]["unseen"];
     let (topic, why) = (&unseen[0]["topic"], unseen[0]["why"].as_str().unwrap_or_default());
     assert!(topic == "calls of the kernel" && why.starts_with("no process could be started"), "{unseen:#}");
     assert!(!unseen.to_string().contains("record"), "{unseen:#}");

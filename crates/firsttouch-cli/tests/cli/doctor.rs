@@ -1,6 +1,6 @@
 //! `doctor`: this machine, one that is written, profiles, and what it ends with.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json, json_of, run, stderr, stdout, text_of};
 use firsttouch_documents::Quantity;
 use firsttouch_linux::process::children;
 use firsttouch_linux::remote::ProcessHandle;
@@ -39,8 +39,7 @@ fn ids(text: &str) -> Vec<String> {
 #[test]
 fn this_machine_is_judged_by_what_the_kernel_says() {
     let output = run(&["doctor", "--json"]);
-    assert_code(&output, 0);
-    let (document, found) = (json(&stdout(&output)), ids(&stdout(&output)));
+    let (document, found) = (json_of(&output), ids(&stdout(&output)));
     let setting = fs::read_to_string(Path::new("/").join(THP)).unwrap_or_default();
     for (id, mode) in [("thp-never", "[never]"), ("thp-always", "[always]")] {
         assert_eq!(found.iter().any(|one| one == id), setting.contains(mode), "{setting}: {found:?}");
@@ -67,9 +66,7 @@ fn this_machine_is_judged_by_what_the_kernel_says() {
 fn a_planted_fault_is_told_with_what_mends_it_for_good() {
     let scratch = tempfile::tempdir().unwrap();
     let root = written(scratch.path(), "always madvise [never]\n");
-    let output = run(&["doctor", "--root", &root]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&run(&["doctor", "--root", &root]));
     assert!(text.starts_with("planted: 1 finding\n\noverrides placements\n\nthp-never\n"), "{text}");
     for line in [
         "/sys/kernel/mm/transparent_hugepage/enabled: never",
@@ -122,16 +119,10 @@ fn what_is_no_profile_or_no_machine_is_refused_with_a_hint() {
     let file = scratch.path().join("mine.toml");
     fs::write(&file, "[findings]\nthp-alwas = \"remark\"\n").unwrap();
     let output = run(&["doctor", "--profile", file.to_str().unwrap()]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("there is no finding `thp-alwas`"), "{}", stderr(&output));
+    assert_said(&output, 2, &["there is no finding `thp-alwas`"]);
     assert!(stderr(&output).contains("thp-always"), "{}", stderr(&output));
     let output = run(&["doctor", "--profile", "databases"]);
-    assert_code(&output, 2);
-    assert!(
-        stderr(&output).contains("hpc, database, data-science, low-latency, container"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&output, 2, &["hpc, database, data-science, low-latency, container"]);
     assert_code(&run(&["doctor", "--root", scratch.path().to_str().unwrap()]), 1);
     assert_code(&run(&["doctor", "--machine", "/no/such/file.tar"]), 1);
 }
@@ -180,8 +171,7 @@ fn memory_is_measured_and_held_against_what_was_measured() {
     let other = file("other.json", &stdout(&run(&["status", "--json"])));
     for file in [&without, &other] {
         let output = run(&["doctor", "--measure", "--against", file]);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains("firsttouch doctor --measure --json > FILE"), "{}", stderr(&output));
+        assert_said(&output, 2, &["firsttouch doctor --measure --json > FILE"]);
     }
     assert_code(&run(&["doctor", "--against", &better]), 2);
     assert_code(&run(&["doctor", "--measure", "--machine", "pack:1 core:2 pu:1"]), 2);

@@ -1,14 +1,13 @@
 //! Programs that the placed one starts and that cannot have the agent: of another C library, or where its file is not to be seen.
 
-use crate::{assert_code, firsttouch, run, skipped, stderr, stdout};
+use crate::{firsttouch, run, skipped, stderr, text_of};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 /// It ended well, and neither said anything that it does not say without us.
 fn said(output: &Output, expected: &str) {
-    assert_code(output, 0);
-    assert_eq!((stdout(output).as_str(), stderr(output).as_str()), (expected, ""));
+    assert_eq!((text_of(output).as_str(), stderr(output).as_str()), (expected, ""));
 }
 
 /// musl's loader ends a program whose preload library wants what only glibc has.

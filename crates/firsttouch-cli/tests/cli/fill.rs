@@ -1,12 +1,10 @@
 //! `firsttouch fill`: the contract of its document, and what it refuses.
 
-use crate::{assert_code, json, run, stderr, stdout};
+use crate::{assert_code, assert_said, json_of, run, text_of};
 
 #[test]
 fn every_way_is_measured_and_read_back() {
-    let output = run(&["fill", "--size", "8M", "--quick", "--pages", "4k,thp", "--json"]);
-    assert_code(&output, 0);
-    let report = json(&stdout(&output));
+    let report = json_of(&run(&["fill", "--size", "8M", "--quick", "--pages", "4k,thp", "--json"]));
     assert_eq!(report["verified"], true, "{report}");
     assert_eq!(report["size_bytes"], 8 << 20);
     let bandwidth = report["store_bandwidth_gbps"].as_array().unwrap();
@@ -36,24 +34,16 @@ fn every_way_is_measured_and_read_back() {
 #[test]
 fn chosen_ways_are_the_only_ones() {
     let output = run(&["fill", "--size", "4M", "--quick", "--pages", "thp", "--engines", "populate,pool"]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     assert!(text.contains("populate") && text.contains("handed out") && !text.contains("touch"), "{text}");
 }
 
 #[test]
 fn what_cannot_be_is_refused_with_a_hint() {
-    let output = run(&["fill", "--size", "900T"]);
-    assert_code(&output, 1);
-    assert!(
-        stderr(&output).contains("no room") && stderr(&output).contains("hint: firsttouch fill --size"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&run(&["fill", "--size", "900T"]), 1, &["no room", "hint: firsttouch fill --size"]);
     for (pages, size) in [("4k", "0"), ("4k", "4095"), ("4k,thp", "1"), ("2m,4k", "1M")] {
         let output = run(&["fill", "--engines", "touch", "--pages", pages, "--size", size]);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains("less than one page of"), "{}", stderr(&output));
+        assert_said(&output, 2, &["less than one page of"]);
     }
     assert_code(&run(&["fill", "--engines", "magic"]), 2);
     assert_code(&run(&["fill", "--pages", "3k"]), 2);

@@ -1,6 +1,6 @@
 //! `firsttouch graph`: graphs made, converted and described; what is said of bad ones.
 
-use crate::{assert_code, json, run, stderr, stdout};
+use crate::{assert_code, assert_said, json_of, run, stderr, stdout, text_of};
 use std::path::Path;
 
 /// Runs with the last argument inside a folder.
@@ -16,21 +16,16 @@ fn a_graph_is_made_converted_and_described() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     let made = in_folder(here, &["graph", "generate", "streets", "10", "--seed", "3", "--json"], &["s.ftg"]);
-    assert_code(&made, 0);
-    let made = json(&stdout(&made));
+    let made = json_of(&made);
     assert_eq!((&made["graph"]["nodes"], &made["seed"]), (&1024.into(), &3.into()), "{made}");
 
     let converted =
         in_folder(here, &["graph", "convert", "--reorder", "hilbert", "--json"], &["s.ftg", "t.ftg"]);
-    assert_code(&converted, 0);
-    assert_eq!(json(&stdout(&converted))["graph"]["is_reordered"], true);
+    assert_eq!(json_of(&converted)["graph"]["is_reordered"], true);
     assert_code(&in_folder(here, &["graph", "convert"], &["t.ftg", "t.gr.gz"]), 0);
     assert_code(&in_folder(here, &["graph", "convert"], &["s.ftg", "s.gr"]), 0);
-    let described = |name: &str| {
-        let output = in_folder(here, &["graph", "info", "--groups", "1x1", "--json"], &[name]);
-        assert_code(&output, 0);
-        json(&stdout(&output))
-    };
+    let described =
+        |name: &str| json_of(&in_folder(here, &["graph", "info", "--groups", "1x1", "--json"], &[name]));
     let (packed, plain) = (described("t.gr.gz"), described("s.gr"));
     assert_eq!(packed["graph"], plain["graph"]);
     assert_eq!(plain["graph"]["arcs"], made["graph"]["arcs"]);
@@ -71,15 +66,12 @@ fn nodes_beyond_the_length_of_a_file_need_an_allowance() {
     write("alone.gr", "p sp 2000000 1\na 1 2000000 5\n".to_owned());
     assert_code(&info("alone.gr", &[]), 1);
     let output = info("alone.gr", &["--most-memory", "16M"]);
-    assert_code(&output, 0);
-    assert_eq!(json(&stdout(&output))["graph"]["nodes"], 2_000_000);
+    assert_eq!(json_of(&output)["graph"]["nodes"], 2_000_000);
 }
 
 #[test]
 fn a_graph_goes_to_stdout_whole() {
-    let output = run(&["graph", "generate", "random", "4", "-", "--to", "wel", "--weights", "7-7"]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&run(&["graph", "generate", "random", "4", "-", "--to", "wel", "--weights", "7-7"]));
     assert!(text.starts_with("# Nodes: 16 Edges: 32\n"), "{text}");
     assert_eq!(text.lines().skip(1).filter(|line| line.ends_with(" 7")).count(), 32, "{text}");
 }
@@ -90,10 +82,9 @@ fn a_graph_that_is_made_is_described_as_it_is_written() {
     for (format, first) in [("gr", 1), ("mtx", 1), ("wel", 0), ("ftg", 0)] {
         let folder = tempfile::tempdir().unwrap();
         let name = format!("made.{format}");
-        let made = in_folder(folder.path(), &["graph", "generate", "random", "6", "--json"], &[&name]);
-        assert_code(&made, 0);
-        let read = in_folder(folder.path(), &["graph", "info", "--json"], &[&name]);
-        let (made, read) = (json(&stdout(&made)), json(&stdout(&read)));
+        let told = |words: &[&str]| json_of(&in_folder(folder.path(), words, &[&name]));
+        let made = told(&["graph", "generate", "random", "6", "--json"]);
+        let read = told(&["graph", "info", "--json"]);
         for key in ["format", "first_id", "nodes", "arcs"] {
             assert_eq!(made["graph"][key], read["graph"][key], "{format} {key}");
         }
@@ -112,14 +103,10 @@ fn bad_graphs_are_refused_with_the_line_and_a_hint() {
     assert!(said.contains("hint: the header promises too few nodes"), "{said}");
 
     let missing = in_folder(folder.path(), &["graph", "info"], &["missing.gr"]);
-    assert_code(&missing, 1);
-    assert!(stderr(&missing).contains("No such file"), "{}", stderr(&missing));
-    let no_format = run(&["graph", "generate", "random", "4", "/tmp/graph-without-ending"]);
-    assert_code(&no_format, 2);
-    assert!(stderr(&no_format).contains("--to gr"), "{}", stderr(&no_format));
+    assert_said(&missing, 1, &["No such file"]);
+    assert_said(&run(&["graph", "generate", "random", "4", "/tmp/graph-without-ending"]), 2, &["--to gr"]);
     for wrong in [["--weights", "9-1"], ["--weights", "x"], ["--num-threads", "0"]] {
-        let output = run(&["graph", "generate", "random", "4", "-", wrong[0], wrong[1]]);
-        assert_code(&output, 2);
+        assert_code(&run(&["graph", "generate", "random", "4", "-", wrong[0], wrong[1]]), 2);
     }
     assert_code(&run(&["graph", "info", "x.gr", "--reorder", "sideways"]), 2);
 }

@@ -1,6 +1,6 @@
 //! `doctor` on several hosts: in network namespaces with sshd, by mpirun, and from documents.
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json, json_of, run, skipped, stdout};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -249,9 +249,7 @@ fn mpirun_says_which_hosts_there_are_and_reaches_them() {
     // Two ranks are on this machine, which is one host.
     let mpi = "--mpi=mpirun --allow-run-as-root --oversubscribe";
     let two_ranks = format!("{mpi} --map-by ppr:2:node");
-    let output = run(&["doctor", &two_ranks, "--remote", &command, "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&["doctor", &two_ranks, "--remote", &command, "--json"]));
     assert_eq!(names(&document["hosts"]), [name.as_str()], "{document:#}");
     // All of the machine is looked at, and not the core that a rank would have.
     let cpus = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
@@ -260,15 +258,13 @@ fn mpirun_says_which_hosts_there_are_and_reaches_them() {
     // By two of its names it is two hosts, which differ in nothing that lasts.
     let hosts = format!("{name},localhost");
     let output = run(&["doctor", mpi, "--remote", &command, "--hosts", &hosts, "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&output);
     assert_eq!(names(&document["hosts"]), [name.as_str(), "localhost"], "{document:#}");
     assert_eq!(differing(&document, "kernel"), None);
     // MPICH's takes the same options.
     if Command::new("mpirun.mpich").arg("--version").output().is_ok_and(|output| output.status.success()) {
         let output = run(&["doctor", "--mpi=mpirun.mpich", "--remote", &command, "--json"]);
-        assert_code(&output, 0);
-        assert_eq!(names(&json(&stdout(&output))["hosts"]), [name.as_str()]);
+        assert_eq!(names(&json_of(&output)["hosts"]), [name.as_str()]);
     }
     // A command that is not there is told, and nobody is left.
     let output = run(&["doctor", mpi, "--remote", "/no/such/firsttouch", "--hosts", &name]);
@@ -302,9 +298,7 @@ fn a_launcher_that_a_pipe_kills_is_started_again() {
     let starts = fs::read_to_string(&log).unwrap();
     assert_eq!(starts.lines().filter(|line| *line == "uname -n").count(), 2, "{starts}");
     assert_eq!(starts.lines().count(), 4, "{starts}");
-    let output = doctor(1000);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("nobody names the hosts: signal 13"), "{}", stderr(&output));
+    assert_said(&doctor(1000), 1, &["nobody names the hosts: signal 13"]);
     assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 5);
 }
 
@@ -337,9 +331,7 @@ fn slurm_names_the_nodes_and_srun_runs_on_each() {
         }
         asked.args(["doctor", "--slurm=srun --quiet", "--remote", &command, "--json"]).output().unwrap()
     };
-    let output = doctor(false);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&doctor(false));
     assert_eq!((names(&document["hosts"]), names(&document["missing"])), (vec!["n1"], vec!["n2"]));
     assert_eq!(document["missing"][0]["why"], "Slurm says: down*");
     let output = doctor(true);
@@ -352,9 +344,7 @@ fn slurm_names_the_nodes_and_srun_runs_on_each() {
 #[test]
 fn what_names_no_host_and_what_cannot_be_asked_together_is_refused() {
     for hosts in ["-oProxyCommand=touch /tmp/x", "a;b", "n[2-1]", ""] {
-        let output = run(&["doctor", &format!("--hosts={hosts}")]);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains("hint: "), "{}", stderr(&output));
+        assert_said(&run(&["doctor", &format!("--hosts={hosts}")]), 2, &["hint: "]);
     }
     let contradictions: [&[&str]; 4] = [
         &["--hosts", "a", "--root", "/"],
@@ -365,9 +355,7 @@ fn what_names_no_host_and_what_cannot_be_asked_together_is_refused() {
     for words in contradictions {
         assert_code(&run(&[&["doctor"], words].concat()), 2);
     }
-    let output = run(&["doctor", "--mpi=false"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("nobody names the hosts: exit status 1"), "{}", stderr(&output));
+    assert_said(&run(&["doctor", "--mpi=false"]), 1, &["nobody names the hosts: exit status 1"]);
 }
 
 #[test]
@@ -381,9 +369,7 @@ fn a_file_that_is_no_document_is_told_and_does_not_cost_the_others() {
     let good = file("good.json", &stdout(&run(&["doctor", "--json"])));
     let status = file("status.json", &stdout(&run(&["status", "--json"])));
     let broken = file("broken.json", "{");
-    let output = run(&["doctor", "--merge", &good, &status, &broken, "/no/such/file", "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&["doctor", "--merge", &good, &status, &broken, "/no/such/file", "--json"]));
     assert_eq!(document["hosts"].as_array().unwrap().len(), 1);
     assert_eq!(names(&document["missing"]), [status.as_str(), &broken, "/no/such/file"]);
     assert_code(&run(&["doctor", "--merge", &broken]), 1);
@@ -399,11 +385,7 @@ fn what_was_measured_and_what_ran_is_put_together_by_host() {
         fs::write(&path, document.to_string()).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let by = |words: &[&str]| {
-        let output = run(words);
-        assert_code(&output, 0);
-        json(&stdout(&output))
-    };
+    let by = |words: &[&str]| json_of(&run(words));
     let mut looked_at = by(&["doctor", "--json"]);
     let mut measured = by(&["measure", "--quick", "--size", "16M", "--json", "--no-save"]);
     let tiny = ["--set", "table=64K", "--set", "reads=1000", "--max-runs", "2", "--steps", "1", "--json"];

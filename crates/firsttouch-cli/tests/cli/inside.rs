@@ -1,6 +1,6 @@
 //! `run --attachable` and `attach --executor in-process`: a program placed by its own user, who has no privilege whatever.
 
-use crate::{assert_code, firsttouch, json, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json_of, skipped, stdout};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -114,8 +114,7 @@ impl Drop for Started {
 }
 
 fn document(output: &Output) -> Value {
-    assert_code(output, 0);
-    json(&stdout(output))
+    json_of(output)
 }
 
 #[test]
@@ -171,10 +170,7 @@ fn without_a_channel_the_way_to_one_is_told() {
         (&["--executor", "remote"], "cannot collapse pages", "firsttouch run --attachable"),
         (&["--executor", "in-process"], "has no control channel", "firsttouch run --attachable -- PROGRAM"),
     ] {
-        let output = home.attach(&program, options);
-        assert_code(&output, 125);
-        let said = stderr(&output);
-        assert!(said.contains(error) && said.contains(hint), "{said}");
+        assert_said(&home.attach(&program, options), 125, &[error, hint]);
     }
     program.end();
 }
@@ -191,9 +187,7 @@ fn another_user_is_not_listened_to() {
         .args(["attach", &program.0.id().to_string(), "--executor", "in-process"])
         .output()
         .unwrap();
-    assert_code(&output, 125);
-    let said = stderr(&output);
-    assert!(said.contains("does not listen to us") && said.contains("as the user of that process"), "{said}");
+    assert_said(&output, 125, &["does not listen to us", "as the user of that process"]);
     program.end();
 }
 
@@ -205,8 +199,7 @@ fn a_program_out_of_reach_has_no_channel() {
     let Some(program) = crate::static_program() else { return };
     let output =
         firsttouch().args(["run", "--attachable", "--pages", "plain", "--", program]).output().unwrap();
-    assert_code(&output, 0);
-    assert!(stderr(&output).contains("without a control channel"), "{}", stderr(&output));
+    assert_said(&output, 0, &["without a control channel"]);
 }
 
 #[test]
@@ -233,8 +226,7 @@ fn the_devices_of_a_program_are_told_before_anything_is_moved() {
         }
         // In a container, or on a machine whose firmware says nothing, the reason is told.
         _ => {
-            assert_code(&output, 125);
-            assert!(stderr(&output).contains("device"), "{}", stderr(&output));
+            assert_said(&output, 125, &["device"]);
         }
     }
     for options in [&["--near-own-devices", "--node", "0"][..], &["--near-own-devices", "--near", "eth0"]] {

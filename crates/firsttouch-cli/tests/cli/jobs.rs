@@ -1,6 +1,9 @@
 //! `run --ranks` behind real launchers and without one: each rank on CPUs of its own, as the program itself reads them.
 
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json_file, json_of, run, skipped, stderr, stdout,
+    text_of, words,
+};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -12,9 +15,7 @@ const SHOW: [&str; 3] = ["sed", "-n", "s/^Cpus_allowed_list:\\t//p"];
 
 /// The CPUs that this process may use.
 pub(crate) fn cpus() -> Vec<u32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    firsttouch_linux::cpulist::parse_list(list.trim()).unwrap()
+    firsttouch_linux::numa::affinity(0).unwrap().iter().collect()
 }
 
 /// So many ranks by a launcher that binds nothing; `None`, which is said, where it is not installed.
@@ -69,8 +70,7 @@ pub(crate) fn show(launcher: Command, options: &[&str]) -> Output {
 /// The CPUs of each rank, which must be apart.
 #[track_caller]
 pub(crate) fn apart(output: &Output) -> Vec<Vec<u32>> {
-    assert_code(output, 0);
-    let lines = stdout(output);
+    let lines = text_of(output);
     let shares: Vec<Vec<u32>> =
         lines.lines().map(|line| firsttouch_linux::cpulist::parse_list(line).unwrap()).collect();
     let mut seen = BTreeSet::new();
@@ -117,8 +117,7 @@ fn ranks_that_are_not_listed_run_as_the_launcher_starts_them() {
         assert!(notes.contains(&"rank 0 is not placed: --only-ranks 1".into()), "{name}: {job}");
         let Some(two) = launcher(name, 2) else { continue };
         let output = show(two, &["--ranks", "auto", "--only-ranks", "0,2-3"]);
-        assert_code(&output, 125);
-        assert!(stderr(&output).contains("there is no rank 3: the job has 2"), "{}", stderr(&output));
+        assert_said(&output, 125, &["there is no rank 3: the job has 2"]);
     }
 }
 
@@ -139,12 +138,7 @@ fn more_ranks_than_cpus_are_refused() {
         let Some(two) = launcher(name, 2) else { continue };
         let output = show(two, &["--ranks", "auto", "--threads", &format!("cores={all}x1")]);
         if all > 1 {
-            assert_code(&output, 125);
-            assert!(
-                stderr(&output).contains("cores with 1 CPUs each that may be used"),
-                "{}",
-                stderr(&output)
-            );
+            assert_said(&output, 125, &["cores with 1 CPUs each that may be used"]);
         }
     }
 }
@@ -182,8 +176,7 @@ fn processes_of_one_parent_are_ranks_where_no_launcher_is() {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).arg(own.get_program()).args(SHOW).arg("/proc/self/status");
     let output = shell.env("TMPDIR", scratch.path()).output().unwrap();
-    assert_code(&output, 0);
-    let mut lists: Vec<String> = stdout(&output).lines().map(str::to_owned).collect();
+    let mut lists: Vec<String> = text_of(&output).lines().map(str::to_owned).collect();
     assert_eq!(lists.len(), 4, "{lists:?} {}", stderr(&output));
     lists.sort();
     // Each share once in each round.
@@ -224,21 +217,11 @@ fn who_is_no_rank_is_told_how_to_become_one() {
         command.envs(variables.iter().copied()).output().unwrap()
     };
     let output = alone(&["--ranks", "auto"], &[]);
-    assert_code(&output, 125);
-    assert!(
-        stderr(&output).contains("no launcher says how many ranks run on this machine"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&output, 125, &["no launcher says how many ranks run on this machine"]);
     let hydra =
         |rank| [("PMI_RANK", rank), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", rank), ("MPI_LOCALNRANKS", "4")];
     let output = alone(&["--ranks", "2"], &hydra("3"));
-    assert_code(&output, 125);
-    assert!(
-        stderr(&output).contains("MPICH calls this process 3, counted from 0, of the 2"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&output, 125, &["MPICH calls this process 3, counted from 0, of the 2"]);
     // Nobody asked for ranks, and they get in each other's way.
     let output = alone(&["--threads", "compact"], &hydra("0"));
     assert_code(&output, 0);
@@ -256,12 +239,10 @@ pub(crate) fn shards_find_what_one_finds(launcher: Command, name: &str) {
     let graph = graph.to_str().unwrap();
     assert_code(&run(&["graph", "generate", "streets", "10", graph]), 0);
     let asked = ["apsp", graph, "--reduce", "diameter,radius,histogram", "--json"];
-    let alone = run(&asked);
-    assert_code(&alone, 0);
+    let alone = json_of(&run(&asked));
     let mut ranks = ours(launcher);
     let ranks = ranks.args(asked).arg("--shard-dir").arg(folder.path().join("shared")).output().unwrap();
-    assert_code(&ranks, 0);
-    let (alone, together) = (json(&stdout(&alone)), json(&stdout(&ranks)));
+    let together = json_of(&ranks);
     for key in ["checksum", "reached", "farthest", "sources", "searched", "diameter", "radius", "histogram"] {
         assert_eq!(together[key], alone[key], "{name}: {key}");
     }
@@ -310,9 +291,7 @@ fn receipts_of_all_ranks_are_one_document() {
             1,
             "{name}: what was gathered is left"
         );
-        let shown = run(&["report", file.to_str().unwrap()]);
-        assert_code(&shown, 0);
-        assert!(stdout(&shown).contains("2 of 2 ranks by"), "{}", stdout(&shown));
+        assert_shown(&run(&["report", file.to_str().unwrap()]), &["2 of 2 ranks by"]);
     }
 }
 
@@ -377,9 +356,7 @@ fn a_rank_that_dies_is_missed_by_the_others() {
         .arg(&file);
     alone.envs([("PMI_RANK", "2"), ("PMI_SIZE", "4"), ("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "1")]);
     assert_code(&alone.args(["--", "true"]).output().unwrap(), 0);
-    let shown = run(&["report", folder.to_str().unwrap()]);
-    assert_code(&shown, 0);
-    assert!(stdout(&shown).contains("rank 0-1,3 left no receipt"), "{}", stdout(&shown));
+    assert_shown(&run(&["report", folder.to_str().unwrap()]), &["rank 0-1,3 left no receipt"]);
 }
 
 /// A session whose runs are jobs: the baseline's ranks have all CPUs, and the one rank that is placed half of them, by what each wrote
@@ -397,27 +374,16 @@ fn a_job_is_tuned_rank_by_rank() {
         let line = format!("sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status >> {}", written.display());
         let mut tune = firsttouch();
         tune.envs(two.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        tune.args([
-            "tune",
-            "--job",
-            "--configs",
-            "ranks:plain,cpus=all",
-            "--only-ranks",
-            "0",
-            "--no-warm",
-            "--max-runs",
-            "2",
-            "--json",
-            "--",
-        ]);
+        tune.args(words(
+            "tune --job --configs ranks:plain,cpus=all --only-ranks 0 --no-warm --max-runs 2 --json --",
+        ));
         tune.arg(two.get_program()).args(two.get_args()).args(["sh", "-c", &line]);
         let session = || {
             std::fs::write(&written, "").unwrap();
             tune.output().unwrap()
         };
         let output = of_a_whole_launcher(session, |output| stderr(output).contains("killed by signal 13"));
-        assert_code(&output, 0);
-        let report = json(&stdout(&output));
+        let report = json_of(&output);
         let commands = [0, 1].map(|place| report["configurations"][place]["command"].to_string());
         let ours = r#""run","--quiet","--pages","plain","--cpus","nodes=all","--ranks","auto","--only-ranks","0","--","sh""#;
         assert!(!commands[0].contains("--ranks") && commands[1].contains(ours), "{name}: {commands:?}");
@@ -433,25 +399,11 @@ fn a_job_is_tuned_rank_by_rank() {
 #[test]
 fn the_place_of_ranks_in_a_launchers_line_is_found_or_asked_for() {
     let output = run(&["tune", "--job", "--", "mpirun", "-n", "2", "no-such-program"]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("{run} ./simulate"), "{}", stderr(&output));
+    assert_said(&output, 2, &["{run} ./simulate"]);
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("job.sh");
-    let words = [
-        "tune",
-        "--job",
-        "--sbatch",
-        file.to_str().unwrap(),
-        "--metric",
-        "cpu",
-        "--",
-        "srun",
-        "-n",
-        "2",
-        "{run}",
-        "a b",
-    ];
-    assert_code(&run(&words), 0);
+    let tune = format!("tune --job --sbatch {} --metric cpu -- srun -n 2 {{run}}", file.display());
+    assert_code(&run(&[&words(&tune)[..], &["a b"]].concat()), 0);
     let script = std::fs::read_to_string(&file).unwrap();
     let last = script.lines().last().unwrap();
     assert!(script.starts_with("#!/bin/sh\n#SBATCH ") && last.starts_with("exec "), "{script}");

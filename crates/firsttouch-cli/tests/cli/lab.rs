@@ -1,14 +1,12 @@
 //! `lab` without a machine: what is refused before anything is booted, and what it lists.
 
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, assert_said, assert_shown, firsttouch, json, run, stderr, stdout};
 use std::fs;
 use std::process::Output;
 
 #[test]
 fn machines_are_listed() {
-    let output = run(&["lab", "--list"]);
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("knl-flat"), "{}", stdout(&output));
+    assert_shown(&run(&["lab", "--list"]), &["knl-flat"]);
     let document = json(&stdout(&run(&["lab", "--list", "--json"])));
     let machines = document["machines"].as_array().unwrap();
     let holes = machines.iter().find(|machine| machine["name"] == "holes").unwrap();
@@ -34,17 +32,10 @@ fn a_bad_machine_is_refused_with_its_reason() {
     for (text, why) in cases {
         fs::write(&file, text).unwrap();
         let output = run(&["lab", "--machine", file.to_str().unwrap(), "--", "true"]);
-        assert_code(&output, 125);
-        let said = stderr(&output);
-        assert!(
-            said.contains(why) && said.contains("mine.toml") && said.contains("\nhint: "),
-            "{text}: {said}"
-        );
+        assert_said(&output, 125, &[why, "mine.toml", "\nhint: "]);
     }
     for (machine, why) in [("nowhere", "there is no machine `nowhere`"), ("./absent.toml", "cannot read")] {
-        let output = run(&["lab", "--machine", machine, "--", "true"]);
-        assert_code(&output, 125);
-        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        assert_said(&run(&["lab", "--machine", machine, "--", "true"]), 125, &[why]);
     }
 }
 
@@ -52,12 +43,7 @@ fn a_bad_machine_is_refused_with_its_reason() {
 fn what_is_missing_says_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
     let output = firsttouch().args(["lab", "--", "true"]).env("PATH", empty.path()).output().unwrap();
-    assert_code(&output, 125);
-    assert!(
-        stderr(&output).contains("hint: sudo apt-get install --no-install-recommends qemu-system-x86"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&output, 125, &["hint: sudo apt-get install --no-install-recommends qemu-system-x86"]);
 
     // Any program of that name will do: the kernel is asked for before it runs.
     let qemu = empty.path().join("qemu-system-x86_64");
@@ -67,12 +53,8 @@ fn what_is_missing_says_how_to_get_it() {
         command.env("PATH", empty.path()).env("XDG_CACHE_HOME", empty.path());
         command.args(["lab", "--kernel", kernel, "--", "true"]).output().unwrap()
     };
-    let output = command("6.12");
-    assert_code(&output, 125);
-    assert!(stderr(&output).contains("hint: firsttouch lab --fetch --kernel 6.12"), "{}", stderr(&output));
-    let output = command("5.4");
-    assert_code(&output, 125);
-    assert!(stderr(&output).contains("`5.4` is none of 5.10, 6.1, 6.12"), "{}", stderr(&output));
+    assert_said(&command("6.12"), 125, &["hint: firsttouch lab --fetch --kernel 6.12"]);
+    assert_said(&command("5.4"), 125, &["`5.4` is none of 5.10, 6.1, 6.12"]);
 }
 
 #[test]
@@ -94,12 +76,7 @@ fn a_program_that_cannot_be_run_here_ends_as_run_does() {
 #[test]
 fn an_emulator_that_refuses_is_quoted() {
     let (output, _) = with_emulator("echo 'Invalid CPU topology' >&2; exit 1");
-    assert_code(&output, 125);
-    assert!(
-        stderr(&output).contains("QEMU refuses the machine: Invalid CPU topology"),
-        "{}",
-        stderr(&output)
-    );
+    assert_said(&output, 125, &["QEMU refuses the machine: Invalid CPU topology"]);
 }
 
 #[test]
@@ -115,8 +92,7 @@ fn a_kernel_that_panics_while_it_starts_is_booted_again() {
 
     // What ended otherwise is not tried again: it may have been the program.
     let (output, starts) = with_emulator("echo 'reboot: machine restart' > \"$console\"; exit 0");
-    assert_code(&output, 125);
-    assert!(stderr(&output).contains("ended before it had run everything"), "{}", stderr(&output));
+    assert_said(&output, 125, &["ended before it had run everything"]);
     assert_eq!(starts, 1);
 }
 
@@ -144,8 +120,6 @@ fn with_emulator(script: &str) -> (Output, usize) {
 #[test]
 fn the_guests_commands_do_nothing_here() {
     for word in ["guest-init", "guest-shell"] {
-        let output = run(&[word]);
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains("of a lab's guest may do this"), "{}", stderr(&output));
+        assert_said(&run(&[word]), 1, &["of a lab's guest may do this"]);
     }
 }

@@ -60,6 +60,11 @@ fn firsttouch() -> Command {
     command
 }
 
+/// The words of a line in which none has a space.
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 fn run(arguments: &[&str]) -> Output {
     firsttouch().args(arguments).output().unwrap()
 }
@@ -75,6 +80,34 @@ fn stderr(output: &Output) -> String {
 #[track_caller]
 fn assert_code(output: &Output, code: i32) {
     assert_eq!(output.status.code(), Some(code), "stdout: {}\nstderr: {}", stdout(output), stderr(output));
+}
+
+/// It ended so, and all these words are in what it said beside its output.
+#[track_caller]
+fn assert_said(output: &Output, code: i32, words: &[&str]) {
+    assert_code(output, code);
+    let said = stderr(output);
+    words.iter().for_each(|words| assert!(said.contains(words), "no `{words}` in {said}"));
+}
+
+/// It ended well, and all these words are in its output.
+#[track_caller]
+fn assert_shown(output: &Output, words: &[&str]) {
+    let shown = text_of(output);
+    words.iter().for_each(|words| assert!(shown.contains(words), "no `{words}` in {shown}"));
+}
+
+/// The output of a program that ended well.
+#[track_caller]
+fn text_of(output: &Output) -> String {
+    assert_code(output, 0);
+    stdout(output)
+}
+
+/// The document that is the output of a program that ended well.
+#[track_caller]
+fn json_of(output: &Output) -> Value {
+    json(&text_of(output))
 }
 
 #[track_caller]

@@ -1,6 +1,8 @@
 //! `measure`: the document, where it is kept, and what is refused.
 
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use crate::{
+    assert_code, assert_said, firsttouch, json, json_file, json_of, run, skipped, stderr, stdout, text_of,
+};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -23,9 +25,7 @@ fn small(rest: &[&str]) -> std::process::Output {
 
 #[test]
 fn the_document_has_the_keys_of_the_contract() {
-    let output = small(&["--json", "--no-save"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&small(&["--json", "--no-save"]));
     assert_eq!(document["schema_version"], 1);
     let nodes = document["nodes"].as_array().unwrap().len();
     for key in ["latency_ns", "read_gbps", "write_gbps", "copy_gbps", "numa_factor"] {
@@ -54,9 +54,7 @@ fn core_to_core_is_measured_and_kept() {
     let scratch = tempfile::tempdir().unwrap();
     let kept = scratch.path().join("kept.json");
     let named = kept.to_str().unwrap();
-    let output = small(&["--cores", "--json", "--save", named]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&small(&["--cores", "--json", "--save", named]));
     let cores = &document["cores"];
     let (cpus, pairs) = (cores["cpus"].as_array().unwrap().len(), cores["pairs"].as_array().unwrap());
     if cpus <= 64 {
@@ -70,19 +68,16 @@ fn core_to_core_is_measured_and_kept() {
     let of_classes: u64 = classes.iter().map(|class| class["pairs"].as_u64().unwrap()).sum();
     assert_eq!(of_classes as usize, pairs.len(), "{cores}");
     let again = small(&["--save", named]);
-    assert_code(&again, 0);
-    assert!(!stdout(&again).contains("core to core"), "{}", stdout(&again));
+    assert!(!text_of(&again).contains("core to core"), "{}", stdout(&again));
     assert_eq!(&json_file(&kept)["measurements"][0]["cores"], cores);
     let shown = run(&["report", named]);
-    assert_code(&shown, 0);
-    assert!(pairs.is_empty() || stdout(&shown).contains("core to core"), "{}", stdout(&shown));
+    assert!(pairs.is_empty() || text_of(&shown).contains("core to core"), "{}", stdout(&shown));
 }
 
 #[test]
 fn what_was_asked_on_small_pages_is_measured_on_small_pages() {
     let output = small(&["--json", "--no-save", "--pages", "4k"]);
-    assert_code(&output, 0);
-    let pages = &json(&stdout(&output))["pages"];
+    let pages = &json_of(&output)["pages"];
     assert_eq!((&pages["asked"], &pages["obtained"]), (&serde_json::json!("4k"), &serde_json::json!(["4k"])));
     assert!(pages["huge_share"].is_null() || pages["huge_share"] == 0.0, "{pages}");
 }
@@ -90,9 +85,7 @@ fn what_was_asked_on_small_pages_is_measured_on_small_pages() {
 /// Whether the pool has pages or not.
 #[test]
 fn the_pages_that_were_obtained_are_told() {
-    let output = small(&["--no-save", "--pages", "2m", "--export-json", "-"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&small(&["--no-save", "--pages", "2m", "--export-json", "-"]));
     let (pages, notes) = (&document["pages"], document["notes"].to_string());
     assert!(!pages["obtained"].as_array().unwrap().is_empty(), "{pages}");
     assert_eq!(
@@ -110,8 +103,7 @@ fn the_result_is_kept_once_for_a_machine() {
     for _ in 0..2 {
         let words = ["measure", "--quick", "--size", &size];
         let output = firsttouch().args(words).env("XDG_CACHE_HOME", scratch.path()).output().unwrap();
-        assert_code(&output, 0);
-        assert!(stderr(&output).contains(&format!("kept in {}", usual.display())), "{}", stderr(&output));
+        assert_said(&output, 0, &[&format!("kept in {}", usual.display())]);
         assert!(stdout(&output).contains("latency, idle"), "{}", stdout(&output));
     }
     assert_eq!(json_file(&usual)["measurements"].as_array().unwrap().len(), 1);
@@ -120,9 +112,7 @@ fn the_result_is_kept_once_for_a_machine() {
     let output = small(&["--save", named.to_str().unwrap(), "--export-html", page.to_str().unwrap()]);
     assert_code(&output, 0);
     assert_eq!(json_file(&named)["measurements"].as_array().unwrap().len(), 1);
-    let again = run(&["report", page.to_str().unwrap()]);
-    assert_code(&again, 0);
-    assert_eq!(stdout(&again), stdout(&output));
+    assert_eq!(text_of(&run(&["report", page.to_str().unwrap()])), stdout(&output));
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && !page.contains("http://") && page.ends_with("</html>\n"));
 }
@@ -163,15 +153,12 @@ fn a_link_stays_one_and_leads_to_what_is_kept() {
 
 #[test]
 fn a_file_that_holds_something_else_is_left_alone() {
-    let nowhere = small(&["--save", "-"]);
-    assert_code(&nowhere, 2);
-    assert!(stderr(&nowhere).contains("hint: --json"), "{}", stderr(&nowhere));
+    assert_said(&small(&["--save", "-"]), 2, &["hint: --json"]);
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("mine.json");
     fs::write(&file, "{\"my\": \"data\"}").unwrap();
     let output = small(&["--save", file.to_str().unwrap()]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("is not a file of `firsttouch measure --save`"), "{}", stderr(&output));
+    assert_said(&output, 1, &["is not a file of `firsttouch measure --save`"]);
     assert!(stderr(&output).contains("hint: firsttouch measure --save OTHER\n"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"my\": \"data\"}");
 }
@@ -237,8 +224,7 @@ fn threads_that_cannot_be_started_are_told_or_done_without() {
         let words = [&[own][..], &SMALL, &["--cores", "--no-save"]].concat();
         let output = limited(most, &words).unwrap();
         if !output.status.success() {
-            assert_code(&output, 1);
-            assert!(stderr(&output).contains("error: no thread can be started\n"), "{}", stderr(&output));
+            assert_said(&output, 1, &["error: no thread can be started\n"]);
             assert!(
                 stderr(&output).contains("hint: fewer threads, or a higher limit: "),
                 "{}",
@@ -249,27 +235,21 @@ fn threads_that_cannot_be_started_are_told_or_done_without() {
     }
     assert!(refused > 0, "no limit was met");
     let warm = limited("1", &[own, "warm", "4194304"]).unwrap();
-    assert_code(&warm, 0);
-    assert_eq!(stdout(&warm), "warm\n");
+    assert_eq!(text_of(&warm), "warm\n");
     let tuned = limited("1", &[own, "tune", "--quick", "--", "true"]).unwrap();
-    assert_code(&tuned, 1);
-    assert!(stderr(&tuned).contains("hint: fewer threads, or a higher limit: "), "{}", stderr(&tuned));
+    assert_said(&tuned, 1, &["hint: fewer threads, or a higher limit: "]);
 }
 
 #[test]
 fn regions_of_nothing_are_refused() {
     for size in ["0", "1", "2047K"] {
-        let output = run(&["measure", "--no-save", "--size", size]);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains("less than one huge page"), "{}", stderr(&output));
+        assert_said(&run(&["measure", "--no-save", "--size", size]), 2, &["less than one huge page"]);
     }
 }
 
 #[test]
 fn too_little_memory_is_refused_with_a_hint() {
     let output = run(&["measure", "--no-save", "--size", "1000000G"]);
-    assert_code(&output, 1);
-    let message = stderr(&output);
-    assert!(message.contains("of free memory") && message.contains("hint: "), "{message}");
+    assert_said(&output, 1, &["of free memory", "hint: "]);
     assert!(output.stdout.is_empty());
 }

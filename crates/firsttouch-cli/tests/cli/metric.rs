@@ -1,6 +1,6 @@
 //! `tune --metric`: what else than the wall time is judged, and what cannot be.
 
-use crate::{assert_code, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, json_of, run, skipped, stderr, stdout, text_of};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -13,9 +13,7 @@ fn tune(options: &[&str], script: &str) -> Output {
 }
 
 fn document(options: &[&str], script: &str) -> Value {
-    let output = tune(&[options, &["--json"]].concat(), script);
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&tune(&[options, &["--json"]].concat(), script))
 }
 
 /// The program that knows whether the agent is in it, and says a number that is then another: one of five about each.
@@ -63,8 +61,7 @@ fn reports_speak_of_the_metric() {
     let exports = ["--export-html", &html, "--export-csv", &csv, "--save", &profile];
     let output =
         tune(&[&["--metric", "stdout:([0-9]+)"][..], &exports].concat(), &says("echo ", 1000, 2000, ""));
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     assert!(text.contains("times better than the baseline by stdout:([0-9]+),"), "{text}");
     assert!(text.contains("times better [95 %]") && text.contains("wall s"), "{text}");
     assert!(!text.contains("faster"), "{text}");
@@ -78,8 +75,7 @@ fn reports_speak_of_the_metric() {
     }
     let profile = fs::read_to_string(profile).unwrap();
     assert!(profile.contains("metric = \"stdout:([0-9]+)\""), "{profile}");
-    let used = run(&["run", "--profile", &file("t.toml"), "--", "true"]);
-    assert_code(&used, 0);
+    assert_code(&run(&["run", "--profile", &file("t.toml"), "--", "true"]), 0);
 }
 
 #[test]
@@ -98,8 +94,7 @@ fn memory_and_time_of_the_processor_are_metrics() {
             assert!(stderr(&output).contains("cannot be counted here"), "{}", stderr(&output));
             return skipped("counters are not allowed here");
         }
-        assert_code(&output, 0);
-        let report = json(&stdout(&output));
+        let report = json_of(&output);
         assert!(report["configurations"][0]["judged"]["mean"].as_f64().unwrap() > 0.0, "{metric}: {report}");
     }
 }
@@ -120,8 +115,7 @@ fn a_file_of_json_is_read_where_every_run_writes_it() {
     let modified = || fs::metadata(&file).unwrap().modified().unwrap();
     let then = modified();
     let output = tune(&["--metric", &metric], "true");
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("did not write") && stderr(&output).contains("older"), "{output:?}");
+    assert_said(&output, 1, &["did not write", "older"]);
     assert!(stderr(&output).contains("hint:"), "{output:?}");
     assert_eq!((fs::read_to_string(&file).unwrap().as_str(), modified()), (before, then));
     for (script, words) in [
@@ -129,9 +123,7 @@ fn a_file_of_json_is_read_where_every_run_writes_it() {
         (format!("echo {{}} > {name}"), "has nothing at"),
         (format!("echo nonsense > {name}"), "is no JSON"),
     ] {
-        let output = tune(&["--metric", &metric], &script);
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+        assert_said(&tune(&["--metric", &metric], &script), 1, &[words]);
     }
 }
 
@@ -143,9 +135,7 @@ fn each_value_may_have_a_file_of_its_own() {
         format!("echo \"{{\\\"took\\\": {{n}}00$(( $$ % 5 ))}}\" > {}/{{n}}.json", scratch.path().display());
     let session =
         ["tune", "--quick", "--no-warm", "--vary", "n=2,1", "--max-runs", "8", "--json", "--metric", &metric];
-    let output = run(&[&session[..], &["--", "sh", "-c", &script]].concat());
-    assert_code(&output, 0);
-    let report = json(&stdout(&output));
+    let report = json_of(&run(&[&session[..], &["--", "sh", "-c", &script]].concat()));
     assert_eq!(verdict(&report), "faster", "{report}");
     for (configuration, least) in [(0, 2000.0), (1, 1000.0)] {
         for run in report["configurations"][configuration]["runs"].as_array().unwrap() {
@@ -192,9 +182,7 @@ fn a_counter_that_is_not_there_costs_no_time() {
     if output.status.success() {
         return skipped("this machine counts cycles");
     }
-    assert_code(&output, 1);
-    let told = stderr(&output);
-    assert!(told.contains("`cycles` cannot be counted here: ") && told.contains("hint:"), "{told}");
+    assert_said(&output, 1, &["`cycles` cannot be counted here: ", "hint:"]);
     assert!(!ran.exists(), "nothing ran");
 }
 
@@ -206,7 +194,6 @@ fn a_run_that_says_nothing_ends_the_session() {
     let count = format!("echo >> {0}; n=$(wc -l < {0})", file.display());
     let output =
         tune(&["--metric", "stdout:took (.*)"], &format!("{count}; if [ $n -lt 6 ]; then echo took 1; fi"));
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("nothing to judge of a run under"), "{}", stderr(&output));
+    assert_said(&output, 1, &["nothing to judge of a run under"]);
     assert!(stdout(&output).contains("3 runs"), "{}", stdout(&output));
 }

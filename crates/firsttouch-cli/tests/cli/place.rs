@@ -1,13 +1,16 @@
 //! `run --memory`, `--threads`, `--near`: what the kernel was told is read back from inside the program, and what it
 //! cannot be told is refused before the program starts.
 
-use crate::{assert_code, firsttouch, json_file, run, skipped, static_program, stderr, stdout};
+use crate::{
+    assert_code, assert_said, firsttouch, json_file, run, skipped, static_program, stderr, stdout, text_of,
+    words,
+};
 use firsttouch_process::{Environment, Launch};
 use std::fs;
 use std::process::Command;
 
 /// `Mems_allowed_list` or `Cpus_allowed_list` of ours: the first number of it.
-fn first_allowed(what: &str) -> u32 {
+pub(crate) fn first_allowed(what: &str) -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix(&format!("{what}:"))).unwrap();
     list.trim().split(['-', ',']).next().unwrap().parse().unwrap()
@@ -16,8 +19,7 @@ fn first_allowed(what: &str) -> u32 {
 /// The policy that a program sees for its own stack, from numa_maps.
 fn policy_under(memory: &str) -> String {
     let output = run(&["run", "--pages", "plain", "--memory", memory, "--", "cat", "/proc/self/numa_maps"]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     let stack =
         text.lines().find(|line| line.contains(" stack ") || line.contains("stack ")).unwrap_or_default();
     stack.split(' ').nth(1).unwrap_or_default().to_owned()
@@ -43,20 +45,9 @@ fn a_static_program_inherits_it_too() {
     let cpu = first_allowed("Cpus_allowed_list");
     let scratch = tempfile::tempdir().unwrap();
     let receipt = scratch.path().join("receipt");
-    let words = [
-        "run",
-        "--memory",
-        &format!("bind={node}"),
-        "--threads",
-        &cpu.to_string(),
-        "--receipt",
-        receipt.to_str().unwrap(),
-        "--",
-        program,
-    ];
-    let output = run(&words);
-    assert_code(&output, 0);
-    assert_eq!(stdout(&output).trim(), cpu.to_string());
+    let placed = format!("run --memory bind={node} --threads {cpu} --receipt {}", receipt.display());
+    let output = run(&[&words(&placed)[..], &["--", program]].concat());
+    assert_eq!(text_of(&output).trim(), cpu.to_string());
     assert!(stderr(&output).contains("but for memory policy and CPUs"), "{}", stderr(&output));
     let receipt = json_file(&receipt);
     assert_eq!(receipt["shortfalls"][0]["reason"], "static-program");
@@ -71,26 +62,9 @@ fn the_receipt_tells_nodes_asked_and_obtained() {
     let memory = format!("bind={node}");
     let receipt_of = |pages: &str, reads: &str| {
         let file = scratch.path().join(pages);
-        let output = run(&[
-            "run",
-            "--pages",
-            pages,
-            "--memory",
-            &memory,
-            "--receipt",
-            file.to_str().unwrap(),
-            "--",
-            own,
-            "case",
-            "demo",
-            "--set",
-            "table=64M",
-            "--set",
-            &format!("reads={reads}"),
-            "--set",
-            "order=20",
-        ]);
-        assert_code(&output, 0);
+        let placed = format!("run --pages {pages} --memory {memory} --receipt {}", file.display());
+        let demo = format!("case demo --set table=64M --set reads={reads} --set order=20");
+        assert_code(&run(&[&words(&placed)[..], &["--", own], &words(&demo)].concat()), 0);
         let receipt = json_file(&file);
         assert_eq!(receipt["asked"]["memory"], memory);
         receipt
@@ -166,11 +140,8 @@ fn words_that_do_not_read_are_wrong_usage() {
     }
     assert_code(&run(&["run", "--via", "mimalloc", "--threads", "compact", "--", "true"]), 125);
     let output = run(&["run", "--object", "a:thp", "--object", "a:4k", "--", "true"]);
-    assert_code(&output, 125);
-    assert!(stderr(&output).contains("`a:4k` decides what is decided before it"), "{}", stderr(&output));
-    let output = run(&["explain", "--near", "", "--", "true"]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("names no device"), "{}", stderr(&output));
+    assert_said(&output, 125, &["`a:4k` decides what is decided before it"]);
+    assert_said(&run(&["explain", "--near", "", "--", "true"]), 2, &["names no device"]);
 }
 
 #[test]
@@ -191,8 +162,7 @@ fn an_affinity_from_outside_is_respected_and_said() {
     assert_code(&under("compact"), 0);
     if std::thread::available_parallelism().map_or(1, usize::from) > 1 {
         let output = under("0,1");
-        assert_code(&output, 125);
-        assert!(stderr(&output).contains("CPU 1 is outside the affinity"), "{}", stderr(&output));
+        assert_said(&output, 125, &["CPU 1 is outside the affinity"]);
         assert!(stderr(&output).contains("hint: start firsttouch without taskset"), "{}", stderr(&output));
     }
 }
@@ -249,12 +219,7 @@ fn a_sandbox_that_forbids_it_is_named() {
             if output.status.code() == Some(99) {
                 return skipped("no filter may be set here");
             }
-            assert_code(&output, 125);
-            let said = stderr(&output);
-            assert!(
-                said.contains(&format!("{call} failed")) && said.contains("hint: a sandbox (seccomp)"),
-                "{said}"
-            );
+            assert_said(&output, 125, &[&format!("{call} failed"), "hint: a sandbox (seccomp)"]);
             assert!(!mark.exists(), "the program was started all the same");
         }
     }
@@ -272,9 +237,7 @@ fn a_profile_keeps_nodes_and_threads() {
     fs::write(&file, text).unwrap();
     let words =
         ["run", "--profile", file.to_str().unwrap(), "--", "grep", "Cpus_allowed_list", "/proc/self/status"];
-    let output = run(&words);
-    assert_code(&output, 0);
-    assert_eq!(stdout(&output).split_whitespace().nth(1), Some(cpu.to_string().as_str()));
+    assert_eq!(text_of(&run(&words)).split_whitespace().nth(1), Some(cpu.to_string().as_str()));
 }
 
 /// CPUs that a status file allows, as the kernel prints them.
@@ -331,8 +294,7 @@ fn the_options_of_numactl_reach_the_program_as_a_mask_and_a_policy() {
             let output =
                 run(&[&["run", "--pages", "plain"][..], options, &["--", "cat", "/proc/self/numa_maps"]]
                     .concat());
-            assert_code(&output, 0);
-            let text = stdout(&output);
+            let text = text_of(&output);
             let stack = text.lines().find(|line| line.contains(" stack ")).unwrap_or_default().to_owned();
             assert_eq!(stack.split(' ').nth(1), Some(policy), "{options:?}: {text}");
         }
@@ -346,9 +308,7 @@ fn a_static_program_gets_the_mask_and_the_receipt_tells() {
     let cpu = first_allowed("Cpus_allowed_list");
     let file = scratch.path().join("receipt");
     let (number, file_word) = (cpu.to_string(), file.to_str().unwrap());
-    let output = run(&["run", "-C", &number, "--receipt", file_word, "--", program]);
-    assert_code(&output, 0);
-    assert_eq!(stdout(&output).trim(), number);
+    assert_eq!(text_of(&run(&["run", "-C", &number, "--receipt", file_word, "--", program])).trim(), number);
     let receipt = json_file(&file);
     assert_eq!(receipt["asked"]["cpus"], number);
     assert_eq!(receipt["cpus_obtained"], serde_json::json!([cpu]), "however soon it ended: {receipt}");

@@ -1,6 +1,8 @@
 //! `report`: files of ours, of others, and of nobody.
 
-use crate::{assert_code, firsttouch, json_file, run, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json_file, run, stderr, stdout, text_of, words,
+};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,9 +49,7 @@ fn a_receipt_is_shown_as_text() {
     let file = scratch.path().join("receipt.json");
     let file_name = file.to_str().unwrap();
     assert_code(&run(&["run", "--receipt", file_name, "--", "true"]), 0);
-    let output = run(&["report", file_name]);
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("thp"), "{}", stdout(&output));
+    assert_shown(&run(&["report", file_name]), &["thp"]);
     let copy = scratch.path().join("copy.json");
     assert_code(&run(&["report", file_name, "--export-json", copy.to_str().unwrap()]), 0);
     assert_eq!(json_file(&copy), json_file(&file));
@@ -125,20 +125,8 @@ fn what_was_measured_elsewhere_is_decided() {
         .collect();
     fs::write(&blocks, format!("block,configuration,value\n{rows}")).unwrap();
     let (saved, page, table) = (file("decision.json"), file("decision.html"), file("decision.md"));
-    let arguments = [
-        "report",
-        "--decide",
-        &blocks,
-        "--export-json",
-        &saved,
-        "--export-html",
-        &page,
-        "--export-md",
-        &table,
-    ];
-    let output = run(&arguments);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let exports = format!("--export-json {saved} --export-html {page} --export-md {table}");
+    let text = text_of(&run(&[&["report", "--decide", &blocks], &words(&exports)[..]].concat()));
     assert!(text.starts_with("`new` is 1.24 times faster than `old`, decided after 4 blocks"), "{text}");
     assert!(text.contains("one session holds for that session"), "{text}");
     let decision = json_file(Path::new(&saved));
@@ -170,14 +158,9 @@ fn several_files_are_several_sessions() {
     let text = stdout(&run(&words));
     assert!(text.contains("times faster than `old` over sessions like these 3"), "{text}");
     assert!(text.contains("next session") && text.contains("read once"), "{text}");
-    let output = run(&["report", words[2], words[3]]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("--decide"), "{}", stderr(&output));
-    let output = run(&["report", "--decide", words[2], words[2]]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("have the same values"), "{}", stderr(&output));
-    let output = run(&["report", words[2], "--baseline", "old"]);
-    assert_code(&output, 2);
+    assert_said(&run(&["report", words[2], words[3]]), 2, &["--decide"]);
+    assert_said(&run(&["report", "--decide", words[2], words[2]]), 1, &["have the same values"]);
+    assert_code(&run(&["report", words[2], "--baseline", "old"]), 2);
 
     hyperfine(&file("before.json"), &[("run", OLD)]);
     hyperfine(&file("after.json"), &[("run", NEW)]);
@@ -213,15 +196,12 @@ fn folders_of_criterion_are_decided() {
         fs::write(folder.join("sample.json"), sample.to_string()).unwrap();
         fs::write(folder.join("benchmark.json"), "{\"full_id\":\"sums/200\"}").unwrap();
     }
-    let output = run(&["report", "--decide", benchmark.to_str().unwrap()]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&run(&["report", "--decide", benchmark.to_str().unwrap()]));
     assert!(text.starts_with("`sums/200` is 1.24 times faster than `sums/200 (base)`"), "{text}");
     assert!(text.contains(" ms  "), "{text}");
     assert!(text.contains("come from one process"), "{text}");
     let output = run(&["report", "--decide", scratch.path().to_str().unwrap()]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("target/criterion/NAME"), "{}", stderr(&output));
+    assert_said(&output, 1, &["target/criterion/NAME"]);
 }
 
 #[test]
@@ -235,8 +215,7 @@ fn what_cannot_be_decided_is_refused_with_its_line() {
         let file = scratch.path().join("file");
         fs::write(&file, content).unwrap();
         let output = run(&["report", "--decide", file.to_str().unwrap()]);
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains(words) && stderr(&output).contains("hint:"), "{}", stderr(&output));
+        assert_said(&output, 1, &[words, "hint:"]);
         assert!(output.stdout.is_empty());
     }
 }

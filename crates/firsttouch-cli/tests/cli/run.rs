@@ -1,6 +1,9 @@
 //! `run`: the program must not notice, and neither must whoever waits for it.
 
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, static_program, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json, json_file, run, skipped, static_program,
+    stderr, stdout, text_of,
+};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -204,13 +207,11 @@ fn garbage_in_a_profile_is_refused_with_its_place() {
     for content in ["\0\x01\x02", "pages = ", "schema_version = 1\n[placement]\npages = \"huge\"\n"] {
         fs::write(&file, content).unwrap();
         let output = run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]);
-        assert_code(&output, 125);
-        assert!(stderr(&output).contains("model.toml"), "{}", stderr(&output));
+        assert_said(&output, 125, &["model.toml"]);
         assert_eq!(stderr(&output).matches("parse error").count(), 1, "{}", stderr(&output));
     }
     let output = run(&["run", "--profile", "/dev/zero", "--", "true"]);
-    assert_code(&output, 125);
-    assert!(stderr(&output).contains("/dev/zero is longer than any profile"), "{}", stderr(&output));
+    assert_said(&output, 125, &["/dev/zero is longer than any profile"]);
     fs::write(&file, b"\xff\xfe").unwrap();
     assert_code(&run(&["run", "--profile", file.to_str().unwrap(), "--", "true"]), 125);
     assert_code(&run(&["run", "--profile", "/no/such/profile", "--", "true"]), 125);
@@ -226,8 +227,7 @@ fn a_profile_is_the_start_and_options_replace_its_fields() {
     let profile = file.to_str().unwrap();
     let output =
         run(&["run", "--profile", profile, "--pages", "thp", "--", "sh", "-c", "echo $FIRSTTOUCH_AGENT"]);
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("pages=thp min=4194304"), "{}", stdout(&output));
+    assert_shown(&output, &["pages=thp min=4194304"]);
 }
 
 #[test]
@@ -260,8 +260,7 @@ fn a_program_is_called_as_its_user_calls_it() {
     let mut command = firsttouch();
     let command = command.args(["run", "--receipt", "-", "--"]).arg(&link);
     let output = command.args(["case", "demo", "--set", "table=8M", "--set", "reads=10"]).output().unwrap();
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     let receipt = json(&text[text.find("{\n").unwrap()..]);
     let name = receipt["program"].as_str().unwrap();
     assert!(name.ends_with("/gr\\xf6\\xdfe/server"), "{name}");
@@ -295,15 +294,12 @@ fn pages_that_the_machine_does_not_have_are_told_before_the_program_runs() {
     assert_code(&strict, 125);
     assert!(strict.stdout.is_empty() && stderr(&strict).contains("there are no 1g pages"), "{strict:?}");
     let quiet = run(&["run", "--pages", "1g", "--quiet", "--", "echo", "it ran"]);
-    assert_code(&quiet, 0);
-    assert_eq!((stdout(&quiet).as_str(), stderr(&quiet).as_str()), ("it ran\n", ""));
+    assert_eq!((text_of(&quiet).as_str(), stderr(&quiet).as_str()), ("it ran\n", ""));
 }
 
 #[test]
 fn the_receipt_comes_after_the_programs_output() {
-    let output = run(&["run", "--receipt", "-", "--", "sh", "-c", "echo first"]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&run(&["run", "--receipt", "-", "--", "sh", "-c", "echo first"]));
     let receipt = json(text.strip_prefix("first\n").unwrap());
     for key in ["schema_version", "asked", "obtained", "shortfalls", "via", "blocks", "complete"] {
         assert!(receipt.get(key).is_some(), "{key} in {receipt}");
@@ -316,14 +312,11 @@ fn a_receipt_that_cannot_be_written_is_refused_before_the_program_or_costs_no_st
     let scratch = tempfile::tempdir().unwrap();
     let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
     let refused = run(&["run", "--receipt", &path("nowhere/receipt"), "--", "touch", &path("ran")]);
-    assert_code(&refused, 125);
-    assert!(stderr(&refused).contains("hint: mkdir -p "), "{}", stderr(&refused));
+    assert_said(&refused, 125, &["hint: mkdir -p "]);
     assert!(!fs::exists(path("ran")).unwrap());
     for ranks in [&[][..], &["--ranks", "1", "--gather", &path("ranks")]] {
         let words = [&["run", "--receipt", "/dev/full"], ranks, &["--", "sh", "-c", "exit 7"]].concat();
-        let output = run(&words);
-        assert_code(&output, 7);
-        assert!(stderr(&output).contains("error: cannot write /dev/full\n"), "{}", stderr(&output));
+        assert_said(&run(&words), 7, &["error: cannot write /dev/full\n"]);
     }
 }
 
@@ -447,8 +440,7 @@ fn the_alternatives_own_ways_are_set_up_where_they_are_installed() {
             skipped(&format!("{via} is not installed"));
             continue;
         }
-        assert_code(&output, 0);
-        assert!(!stdout(&output).trim().is_empty(), "{via}");
+        assert!(!text_of(&output).trim().is_empty(), "{via}");
         let receipt = run(&["run", "--via", via, "--receipt", "-", "--", "true"]);
         assert_eq!(json(&stdout(&receipt))["via"], via);
     }
@@ -468,10 +460,7 @@ fn an_allocator_keeps_memory_where_that_is_asked() {
             skipped(&format!("{via} is not installed"));
             continue;
         }
-        assert_code(&output, 0);
-        assert!(stdout(&output).contains(set), "{via}: {}", stdout(&output));
+        assert_shown(&output, &[set]);
     }
-    let refused = run(&["run", "--keep", "--", "true"]);
-    assert_code(&refused, 125);
-    assert!(stderr(&refused).contains("--via agent has no --keep"), "{}", stderr(&refused));
+    assert_said(&run(&["run", "--keep", "--", "true"]), 125, &["--via agent has no --keep"]);
 }

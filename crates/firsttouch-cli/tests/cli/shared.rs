@@ -1,7 +1,7 @@
 //! `firsttouch apsp` and `sssp --shard-dir`, `apsp --mpi`: several processes on one run, by their variables and by Open MPI; some of
 //! them killed.
 
-use crate::{assert_code, firsttouch, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, firsttouch, json, json_of, run, skipped, stderr, stdout};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -22,9 +22,7 @@ fn streets(folder: &Path) -> PathBuf {
 
 /// What one process alone finds.
 fn alone(graph: &Path) -> Value {
-    let output = run(&["apsp", graph.to_str().unwrap(), "--reduce", "diameter,radius,histogram", "--json"]);
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&run(&["apsp", graph.to_str().unwrap(), "--reduce", "diameter,radius,histogram", "--json"]))
 }
 
 #[track_caller]
@@ -87,8 +85,7 @@ fn processes_share_a_run_and_make_up_for_one_that_was_killed() {
     let rows = shared.join("nodes.csv");
     let merged =
         run(&[&merge[..], &["--reduce", "diameter,radius", "--export-csv", rows.to_str().unwrap()]].concat());
-    assert_code(&merged, 0);
-    let merged = json(&stdout(&merged));
+    let merged = json_of(&merged);
     assert_same(&merged, &{
         let mut wanted = wanted.clone();
         wanted["histogram"] = merged["histogram"].clone();
@@ -101,8 +98,7 @@ fn processes_share_a_run_and_make_up_for_one_that_was_killed() {
     std::fs::remove_file(shared.join("000003.part")).unwrap();
     assert_eq!(json(&stdout(&run(&merge)))["missing"], json("[[96, 127]]"));
     let again = process(&graph, &shared, 0).output().unwrap();
-    assert_code(&again, 0);
-    let again = json(&stdout(&again));
+    let again = json_of(&again);
     assert_same(&again, &wanted);
     assert_eq!(again["resumed"], 1024 - 32);
 }
@@ -113,13 +109,9 @@ fn what_cannot_be_shared_is_refused() {
     let (graph, shared) = (streets(folder.path()), folder.path().join("shared"));
     let named = ["apsp", graph.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap()];
     if !cfg!(feature = "mpi") {
-        let without = run(&["apsp", graph.to_str().unwrap(), "--mpi"]);
-        assert_code(&without, 2);
-        assert!(stderr(&without).contains("--features mpi"), "{}", stderr(&without));
+        assert_said(&run(&["apsp", graph.to_str().unwrap(), "--mpi"]), 2, &["--features mpi"]);
     }
-    let lonely = run(&named);
-    assert_code(&lonely, 2);
-    assert!(stderr(&lonely).contains("srun or mpirun"), "{}", stderr(&lonely));
+    assert_said(&run(&named), 2, &["srun or mpirun"]);
     assert_code(&run(&[&named[..], &["--shard", "4/4"]].concat()), 2);
     assert_code(&run(&[&named[..], &["--shard", "0/1"]].concat()), 0);
     // The same folder for another graph, and for other figures.
@@ -127,14 +119,10 @@ fn what_cannot_be_shared_is_refused() {
     std::fs::write(&other, "p sp 2 1\na 1 2 3\n").unwrap();
     let refused =
         run(&["apsp", other.to_str().unwrap(), "--shard-dir", shared.to_str().unwrap(), "--shard", "0/1"]);
-    assert_code(&refused, 2);
-    assert!(stderr(&refused).contains("another graph"), "{}", stderr(&refused));
+    assert_said(&refused, 2, &["another graph"]);
     let refused = run(&[&named[..], &["--shard", "0/1", "--reduce", "histogram"]].concat());
-    assert_code(&refused, 1);
-    assert!(stderr(&refused).contains("all processes keep a histogram"), "{}", stderr(&refused));
-    let nothing = run(&["apsp", "--merge", folder.path().to_str().unwrap()]);
-    assert_code(&nothing, 1);
-    assert!(stderr(&nothing).contains("no run was begun"), "{}", stderr(&nothing));
+    assert_said(&refused, 1, &["all processes keep a histogram"]);
+    assert_said(&run(&["apsp", "--merge", folder.path().to_str().unwrap()]), 1, &["no run was begun"]);
 }
 
 #[test]
@@ -180,9 +168,7 @@ fn open_mpi_starts_them_and_a_run_that_it_aborts_goes_on() {
         std::fs::remove_dir_all(&shared).unwrap();
     }
 
-    let output = mpirun().output().unwrap();
-    assert_code(&output, 0);
-    let found = json(&stdout(&output));
+    let found = json_of(&mpirun().output().unwrap());
     assert_same(&found, &wanted);
 }
 
@@ -249,21 +235,17 @@ fn processes_export_together_what_one_exports_alone() {
             let mut bytes = std::fs::read(&rows).unwrap();
             bytes[100] ^= 1;
             std::fs::write(&rows, bytes).unwrap();
-            let damaged = run(&merge);
-            assert_code(&damaged, 1);
-            assert!(stderr(&damaged).contains("checksum"), "{}", stderr(&damaged));
+            assert_said(&run(&merge), 1, &["checksum"]);
         }
     }
     // Whoever asks for rows cannot go on where none were kept.
     let shared = path("without");
     assert_code(&distances(&graph, &shared, 0, &[]).output().unwrap(), 0);
     let refused = distances(&graph, &shared, 0, &["--export-csv", later.to_str().unwrap()]).output().unwrap();
-    assert_code(&refused, 1);
-    assert!(stderr(&refused).contains("--export-csv"), "{}", stderr(&refused));
+    assert_said(&refused, 1, &["--export-csv"]);
     let nothing =
         run(&["sssp", "--merge", shared.to_str().unwrap(), "--export-csv", later.to_str().unwrap()]);
-    assert_code(&nothing, 2);
-    assert!(stderr(&nothing).contains("kept no rows"), "{}", stderr(&nothing));
+    assert_said(&nothing, 2, &["kept no rows"]);
 }
 
 /// Four ranks that MPI started, all of them, and then one killed.
@@ -284,9 +266,7 @@ fn ranks_of_mpi_find_what_one_finds_alone_and_go_on_from_a_checkpoint() {
     };
     for more in [&["--algorithm", "heap"][..], &["--reorder", "dfs", "--algorithm", "phast", "--pages", "4k"]]
     {
-        let output = mpirun(more).output().unwrap();
-        assert_code(&output, 0);
-        let found = json(&stdout(&output));
+        let found = json_of(&mpirun(more).output().unwrap());
         assert_same(&found, &wanted);
         assert_eq!(found["ranks"], RANKS);
     }
@@ -310,9 +290,7 @@ fn ranks_of_mpi_find_what_one_finds_alone_and_go_on_from_a_checkpoint() {
     let mpirun_itself = rustix::process::Pid::from_child(&stopped);
     rustix::process::kill_process(mpirun_itself, rustix::process::Signal::TERM).unwrap();
     assert!(!stopped.wait().unwrap().success());
-    let output = mpirun(&[&kept[..], &["--resume"]].concat()).output().unwrap();
-    assert_code(&output, 0);
-    let found = json(&stdout(&output));
+    let found = json_of(&mpirun(&[&kept[..], &["--resume"]].concat()).output().unwrap());
     assert_same(&found, &wanted);
     assert!(found["resumed"].as_u64().is_some_and(|resumed| resumed > 0), "{found}");
 }

@@ -1,7 +1,10 @@
 //! Ranks behind Slurm: its daemons are started in a folder, with a configuration and ports of their own, and stopped again.
 
 use crate::jobs::{apart, cpus, shards_find_what_one_finds, show};
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use crate::{
+    assert_code, assert_said, firsttouch, json, json_file, json_of, run, skipped, stderr, stdout, text_of,
+    words,
+};
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -252,8 +255,7 @@ fn tasks_of_slurm_are_ranks() {
     let one = slurm.ranks(&["-n", "1", "-c", "1", "--exact"], &["--ranks", "auto", "--threads", "cores=1x1"]);
     assert_eq!(apart(&one)[0].len(), 1);
     let too_many = slurm.ranks(&["-n", "4", "--overcommit", "--cpu-bind=none"], &["--ranks", "auto"]);
-    assert_code(&too_many, 125);
-    assert!(stderr(&too_many).contains("4 ranks have 1 CPU among them"), "{}", stderr(&too_many));
+    assert_said(&too_many, 125, &["4 ranks have 1 CPU among them"]);
 
     // A batch script is no rank, and starts some, whose receipts are one document.
     let receipt = slurm.path("receipt.json");
@@ -278,18 +280,11 @@ fn tasks_of_slurm_are_ranks() {
     let (script, tuned) = (slurm.path("tune.sh"), slurm.path("tuned.json"));
     let mut tune = firsttouch();
     tune.args(["tune", "--job", "--configs", "ranks:plain,cpus=all", "--no-warm", "--max-runs", "2"]);
-    tune.arg("--export-json").arg(&tuned).arg("--sbatch").arg(&script).args([
-        "--",
-        "srun",
-        "-n",
-        "2",
-        "--overlap",
-        "dd",
-        "if=/dev/zero",
-        "of=/dev/null",
-        "bs=64M",
-        "count=64",
-    ]);
+    tune.arg("--export-json")
+        .arg(&tuned)
+        .arg("--sbatch")
+        .arg(&script)
+        .args(words("-- srun -n 2 --overlap dd if=/dev/zero of=/dev/null bs=64M count=64"));
     assert_code(&tune.output().unwrap(), 0);
     slurm.batch(&script);
     let tuned = json_file(&tuned);
@@ -316,8 +311,7 @@ fn ranks_on_several_nodes_divide_each_node_for_itself() {
     let receipt = slurm.path("receipt.json");
     let words = ["-N", "2", "--ntasks-per-node=2", "--cpu-bind=none", "--label"];
     let shown = slurm.ranks(&words, &["--ranks", "auto", "--receipt", receipt.to_str().unwrap()]);
-    assert_code(&shown, 0);
-    let shown = stdout(&shown);
+    let shown = text_of(&shown);
     let of_rank = |rank: &str| {
         let line = shown.lines().find_map(|line| line.trim().strip_prefix(rank)?.strip_prefix(": "));
         firsttouch_linux::cpulist::parse_list(line.unwrap()).unwrap()
@@ -354,8 +348,7 @@ fn control_groups_of_slurm_are_what_is_planned_with() {
         command.arg(own.get_program()).args(words).output().unwrap()
     };
     let status = step(&["-n", "1"], &["status", "--json"]);
-    assert_code(&status, 0);
-    let limits = &json(&stdout(&status))["machine"]["limits"];
+    let limits = &json_of(&status)["machine"]["limits"];
     assert_eq!(limits["cgroup_memory"]["limit_bytes"], LIMIT_MB << 20, "{limits:#}");
     assert_eq!(limits["allowed_cpus"].as_array().unwrap().len(), 1, "{limits:#}");
 
@@ -376,8 +369,7 @@ fn control_groups_of_slurm_are_what_is_planned_with() {
         assert_eq!(apart(&step(&["-n", "2"], &[&words[..], &show].concat())).len(), 2);
         // Two of one CPU are refused.
         let crowded = step(&["-n", "2", "--overcommit", "-c", "1", "--exact"], &[&words[..], &show].concat());
-        assert_code(&crowded, 125);
-        assert!(stderr(&crowded).contains("2 ranks have 1 CPU among them"), "{}", stderr(&crowded));
+        assert_said(&crowded, 125, &["2 ranks have 1 CPU among them"]);
     }
 }
 
@@ -403,8 +395,7 @@ fn doctor_asks_the_nodes_of_slurm_and_tells_why_others_are_missing() {
 
     // Those of the cluster, and what was found there is what is found here.
     let output = doctor(&[], &ours);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&output);
     assert_eq!(names(&document["hosts"]), ["n1", "n2"], "{document:#}");
     assert_eq!(names(&document["missing"]), ["broken", "silent"], "{document:#}");
     let why = |at: usize| document["missing"][at]["why"].as_str().unwrap();

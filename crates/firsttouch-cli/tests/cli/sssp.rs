@@ -1,6 +1,6 @@
 //! `firsttouch sssp`: distances in the numbers of the file, by every algorithm; what is said of bad wishes.
 
-use crate::{assert_code, json, run, stderr, stdout};
+use crate::{assert_code, assert_said, json, json_of, run, stderr, stdout, text_of};
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::Read;
@@ -25,8 +25,7 @@ fn every_algorithm_exports_the_same_distances() {
     let file = folder.path().join("rows.csv");
     let export = ["--export-csv", file.to_str().unwrap()];
     let rows = |options: &[&str]| {
-        let output = sssp(folder.path(), &[options, &export].concat());
-        assert_code(&output, 0);
+        assert_code(&sssp(folder.path(), &[options, &export].concat()), 0);
         std::fs::read_to_string(&file).unwrap()
     };
     for algorithm in ["auto", "buckets", "heap", "delta", "partitions", "phast"] {
@@ -42,8 +41,7 @@ fn every_algorithm_exports_the_same_distances() {
     }
     // On stdout they are alone; what is told of them besides is on stderr.
     let piped = sssp(folder.path(), &["--sources", "10", "--targets", "30", "--export-csv", "-"]);
-    assert_code(&piped, 0);
-    assert_eq!(stdout(&piped), "source,target,distance\n10,30,11\n");
+    assert_eq!(text_of(&piped), "source,target,distance\n10,30,11\n");
     assert!(stderr(&piped).contains("searched"), "{}", stderr(&piped));
     for algorithm in ["auto", "buckets", "heap", "delta", "partitions", "phast"] {
         let near = rows(&["--sources", "10", "--limit", "5", "--parents", "--algorithm", algorithm]);
@@ -83,9 +81,7 @@ fn an_index_never_takes_the_place_of_a_pipe_or_a_link() {
 #[test]
 fn the_document_has_what_was_promised() {
     let folder = tempfile::tempdir().unwrap();
-    let output = sssp(folder.path(), &["--sources", "40,10", "--num-threads", "1", "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&sssp(folder.path(), &["--sources", "40,10", "--num-threads", "1", "--json"]));
     let keys =
         ["schema_version", "parse_s", "preprocessing_s", "search_s", "edges_per_s", "receipt", "reason"];
     assert!(keys.iter().all(|key| !document[key].is_null()), "{document}");
@@ -147,7 +143,5 @@ fn what_it_will_need_is_told_before_anything_is_done() {
     assert!(text.contains("24 GiB") && text.contains("enough"), "{text}");
     assert!(!out.exists());
 
-    let output = sssp(folder.path(), &["--random", "2", "--dry-run"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("does not tell its size"), "{}", stderr(&output));
+    assert_said(&sssp(folder.path(), &["--random", "2", "--dry-run"]), 1, &["does not tell its size"]);
 }

@@ -1,7 +1,7 @@
 //! `firsttouch bench jvm postgresql`: programs of others whose start creates memory, reached as each of them can be reached.
 
 use crate::skipped::skipped;
-use crate::{assert_code, firsttouch, json, run, stderr, stdout};
+use crate::{assert_code, firsttouch, json, json_of, run, stderr, stdout, words};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -32,8 +32,7 @@ fn postgresql_is_here() -> bool {
 fn checksum(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let result = folder.path().join("result");
-    let output = firsttouch().arg("case").args(arguments).arg("--result").arg(&result).output().unwrap();
-    assert_code(&output, 0);
+    assert_code(&firsttouch().arg("case").args(arguments).arg("--result").arg(&result).output().unwrap(), 0);
     json(&fs::read_to_string(result).unwrap())["checksum"].clone()
 }
 
@@ -61,22 +60,10 @@ fn starts_are_compared_under_placements_that_reach_them() {
     if !java_is_here() || !postgresql_is_here() {
         return;
     }
-    let output = run(&[
-        "bench",
-        "jvm",
-        "postgresql",
-        "--only",
-        "placements",
-        "--max-runs",
-        "2",
-        "--json",
-        "--set",
-        "jvm.heap=512M",
-        "--set",
-        "postgresql.buffers=64M",
-    ]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let output = run(&words(
+        "bench jvm postgresql --only placements --max-runs 2 --json --set jvm.heap=512M --set postgresql.buffers=64M",
+    ));
+    let document = json_of(&output);
     let comparisons = [0, 1].map(|case: usize| &document["cases"][case]["comparisons"][0]);
     let (heap, asked) = placed(comparisons[0]);
     assert_eq!((&asked["pages"], &asked["via"]), (&json!("thp"), &json!("jvm")));

@@ -3,16 +3,14 @@
 #[path = "../../../firsttouch-machine/tests/written/cpuid.rs"]
 mod cpuid;
 
-use crate::{assert_code, json, run, skipped, stderr, stdout};
+use crate::{assert_code, assert_said, assert_shown, json, json_of, run, skipped, stderr, stdout, text_of};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn the_document_has_its_keys() {
-    let output = run(&["status", "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&["status", "--json"]));
     assert_eq!(document["schema_version"], 1);
     for key in ["cpus", "cores", "packages", "nodes", "caches", "tiers", "devices", "pools"] {
         assert!(document["machine"][key].is_array(), "machine.{key}");
@@ -81,18 +79,14 @@ fn without_sys_nothing_is_told_of_pages() {
 fn a_folder_that_is_no_machine_is_refused() {
     let empty = tempfile::tempdir().unwrap();
     for root in ["/no/such/folder", empty.path().to_str().unwrap()] {
-        let output = run(&["status", "--root", root]);
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains(root), "{}", stderr(&output));
+        assert_said(&run(&["status", "--root", root]), 1, &[root]);
     }
 }
 
 #[test]
 fn a_described_machine_gives_the_same_document() {
     let live = json(&stdout(&run(&["status", "--json"])));
-    let output = run(&["status", "--machine", "pack:4 [numa] l3:1 core:6 pu:1", "--json"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&run(&["status", "--machine", "pack:4 [numa] l3:1 core:6 pu:1", "--json"]));
     let keys = |document: &serde_json::Value| {
         document["machine"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
     };
@@ -114,8 +108,7 @@ fn a_recorded_machine_reads_the_same_as_a_folder_and_by_either_option() {
     let path = folder.path().to_str().unwrap();
     let by_root = run(&["status", "--root", path, "--json"]);
     let by_machine = run(&["status", "--machine", path, "--json"]);
-    assert_code(&by_root, 0);
-    assert_eq!(stdout(&by_root), stdout(&by_machine));
+    assert_eq!(text_of(&by_root), stdout(&by_machine));
     let text = stdout(&run(&["status", "--machine", path]));
     // What a terminal would obey is written out; what is merely not ASCII stays.
     assert!(text.contains("processor     Größe 漢 \\u{1b}[31m\\u{9b}0m\\u{202e}tseT\n"), "{text}");
@@ -124,9 +117,7 @@ fn a_recorded_machine_reads_the_same_as_a_folder_and_by_either_option() {
 #[test]
 fn machines_that_are_none_are_refused_with_a_hint() {
     for named in ["pack:4 rack:2 pu:1", "/no/such/file.xml", "/etc/passwd"] {
-        let output = run(&["status", "--machine", named]);
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains("hint:"), "{}", stderr(&output));
+        assert_said(&run(&["status", "--machine", named]), 1, &["hint:"]);
     }
     assert_code(&run(&["status", "--machine", "pu:1", "--root", "/tmp"]), 2);
     assert_code(&run(&["status", "--machine", "pu:1", "--apic"]), 2);
@@ -159,9 +150,7 @@ fn archive_of(files: &[(&str, &[u8])]) -> Vec<u8> {
 /// What `status --machine` says of an archive, as a document.
 #[track_caller]
 fn machine_of(named: &str) -> Value {
-    let output = run(&["status", "--machine", named, "--json"]);
-    assert_code(&output, 0);
-    json(&stdout(&output))["machine"].take()
+    json_of(&run(&["status", "--machine", named, "--json"]))["machine"].take()
 }
 
 fn lengths<const N: usize>(machine: &Value, lists: [&str; N]) -> [usize; N] {
@@ -258,25 +247,20 @@ fn of_several_machines_in_an_archive_one_is_named() {
     assert_eq!(lengths(&named("core"), ["cpus", "packages"]), [8, 2]);
     assert_eq!(lengths(&named("dumps/core"), ["cpus", "packages"]), [8, 2]);
     assert_eq!(lengths(&named("last"), ["cpus", "packages"]), [1, 0]);
-    let output = run(&["status", "--machine", &format!("{file}:none")]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("it holds no machine none; it holds dumps/core, first, last"));
+    assert_said(
+        &run(&["status", "--machine", &format!("{file}:none")]),
+        1,
+        &["it holds no machine none; it holds dumps/core, first, last"],
+    );
     // The same word where work is balanced.
     let matrix = folder.path().join("bytes.csv");
     std::fs::write(&matrix, "0,1\n1,0\n").unwrap();
     let solve = |machine: &str| {
         run(&["balance", "solve", "--matrix", matrix.to_str().unwrap(), "--machine", machine, "--json"])
     };
-    let output = solve(file);
-    assert_code(&output, 1);
-    let said = stderr(&output);
-    assert!(
-        said.contains("it holds 3 machines: dumps/core, first, last") && said.contains("hint: name one"),
-        "{said}"
-    );
+    assert_said(&solve(file), 1, &["it holds 3 machines: dumps/core, first, last", "hint: name one"]);
     let output = solve(&format!("{file}:first"));
-    assert_code(&output, 0);
-    assert_eq!(json(&stdout(&output))["cores"], 4);
+    assert_eq!(json_of(&output)["cores"], 4);
 }
 
 #[test]
@@ -305,26 +289,20 @@ fn what_an_error_quotes_of_an_archive_is_shown_and_not_obeyed() {
     let file = folder.path().join("outside.tar");
     std::fs::write(&file, archive_of(&[("../größe\u{202e}rat\u{9b}2J\u{1b}[2J\tx", b"")])).unwrap();
     let output = run(&["status", "--machine", file.to_str().unwrap()]);
-    assert_code(&output, 1);
-    let said = stderr(&output);
-    assert!(said.contains("(../größe\\u{202e}rat\\u{9b}2J\\u{1b}[2J\\tx)"), "{said:?}");
+    assert_said(&output, 1, &["(../größe\\u{202e}rat\\u{9b}2J\\u{1b}[2J\\tx)"]);
 }
 
 #[test]
 fn a_picture_is_text_or_a_figure() {
     let machine = "pack:2 [numa] core:2 pu:2";
-    let output = run(&["status", "--machine", machine, "--picture"]);
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("─ package 1 ─"), "{}", stdout(&output));
+    assert_shown(&run(&["status", "--machine", machine, "--picture"]), &["─ package 1 ─"]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("machine.svg");
     let output = run(&["status", "--machine", machine, "--picture", file.to_str().unwrap()]);
     assert_code(&output, 0);
     assert!(output.stdout.is_empty());
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg xmlns="));
-    let output = run(&["status", "--picture", "/no/such/folder/m.svg"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("/no/such/folder/m.svg"));
+    assert_said(&run(&["status", "--picture", "/no/such/folder/m.svg"]), 1, &["/no/such/folder/m.svg"]);
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! `tune`: exit codes, documents, and an end at any time.
 
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use crate::place::first_allowed;
+use crate::{
+    assert_code, assert_said, firsttouch, json, json_file, json_of, run, skipped, stderr, stdout, text_of,
+    words,
+};
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -15,9 +19,7 @@ fn tiny(rest: &[&str]) -> std::process::Output {
 
 #[test]
 fn the_document_has_its_keys() {
-    let output = tiny(&["thp", "--json", "--seed", "5", "--", "sh", "-c", "exit 0"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&tiny(&["thp", "--json", "--seed", "5", "--", "sh", "-c", "exit 0"]));
     for key in [
         "schema_version",
         "command",
@@ -75,23 +77,15 @@ fn one_layout_for_all_runs_is_told() {
 #[test]
 fn a_program_that_fails_ends_the_session_with_its_last_words() {
     let output = tiny(&["thp", "--", "sh", "-c", "echo my last words >&2; exit 9"]);
-    assert_code(&output, 1);
-    assert!(
-        stderr(&output).contains("error: ") && stderr(&output).contains("my last words"),
-        "{}",
-        stderr(&output)
-    );
-    let missing = tiny(&["thp", "--", "/no/such/program"]);
-    assert_code(&missing, 1);
-    assert!(stderr(&missing).contains("/no/such/program"), "{}", stderr(&missing));
+    assert_said(&output, 1, &["error: ", "my last words"]);
+    assert_said(&tiny(&["thp", "--", "/no/such/program"]), 1, &["/no/such/program"]);
 }
 
 #[test]
 fn the_programs_output_stays_out_of_the_way() {
     // Where a placement seems faster, the report repeats the command, in which the word is in two parts.
     let output = tiny(&["thp", "--", "sh", "-c", "echo gur''gle"]);
-    assert_code(&output, 0);
-    assert!(!stdout(&output).contains("gurgle") && !stderr(&output).contains("gurgle"), "{output:?}");
+    assert!(!text_of(&output).contains("gurgle") && !stderr(&output).contains("gurgle"), "{output:?}");
     let shown = tiny(&["thp", "--show-output", "--json", "--", "sh", "-c", "echo gur''gle >&2"]);
     assert!(stderr(&shown).contains("gurgle"), "{shown:?}");
     // A document is alone on stdout, whatever the program says there.
@@ -119,8 +113,7 @@ fn every_export_opens_again() {
     let document = json(&written("--export-json"));
     for option in ["--export-json", "--export-html"] {
         let again = run(&["report", &file(option), "--json"]);
-        assert_code(&again, 0);
-        assert_eq!(json(&stdout(&again)), document);
+        assert_eq!(json_of(&again), document);
         assert_eq!(stdout(&run(&["report", &file(option)])), stdout(&output));
     }
     assert!(written("--export-csv").lines().count() > 4);
@@ -140,9 +133,7 @@ fn a_file_that_cannot_be_written_is_refused_before_the_first_run_or_costs_nothin
         ("--export-csv", &path("document"), 2),
     ] {
         let files = ["thp", "--export-json", &path("./document"), option, file];
-        let refused = tiny(&[&files[..], &["--", "touch", &ran]].concat());
-        assert_code(&refused, code);
-        assert!(stderr(&refused).contains(&format!(" {file}\n")), "{}", stderr(&refused));
+        assert_said(&tiny(&[&files[..], &["--", "touch", &ran]].concat()), code, &[&format!(" {file}\n")]);
         assert!(!fs::exists(&ran).unwrap() && !fs::exists(path("document")).unwrap(), "{option} {file}");
     }
     // A device without room takes nothing, which nobody knows before.
@@ -158,8 +149,7 @@ fn a_file_that_cannot_be_written_is_refused_before_the_first_run_or_costs_nothin
 #[test]
 fn a_document_on_stdout_is_alone_there() {
     let output = tiny(&["thp", "--export-csv", "-", "--", "true"]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&output);
     assert!(text.starts_with("configuration,phase,"), "{text}");
     let commas = |line: &str| line.matches(',').count();
     assert!(text.lines().all(|line| commas(line) == commas(text.lines().next().unwrap())), "{text}");
@@ -171,18 +161,14 @@ fn a_document_on_stdout_is_alone_there() {
 
 #[test]
 fn a_line_for_the_shell_is_given_to_one() {
-    let output = tiny(&["thp", "--", "sleep 0.1"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("sh -c 'sleep 0.1'"), "{}", stderr(&output));
+    assert_said(&tiny(&["thp", "--", "sleep 0.1"]), 1, &["sh -c 'sleep 0.1'"]);
 }
 
 #[test]
 fn the_work_of_a_script_is_followed() {
     let own = env!("CARGO_BIN_EXE_firsttouch");
     let script = format!("'{own}' case demo --set table=64M --set reads=3000000 --set order=20; true");
-    let output = tiny(&["thp", "--json", "--", "sh", "-c", &script]);
-    assert_code(&output, 0);
-    let report = json(&stdout(&output));
+    let report = json_of(&tiny(&["thp", "--json", "--", "sh", "-c", &script]));
     let warned = report["warnings"].to_string();
     assert!(warned.contains("left the work to others (firsttouch"), "{warned}");
     let thp = &report["configurations"][1];
@@ -211,8 +197,7 @@ fn nothing_is_saved_when_nothing_helps() {
     let file = scratch.path().join("profile.toml");
     // With two runs each, no interval is narrow enough to call a difference of `true` real.
     let output = tiny(&["4k", "--save", file.to_str().unwrap(), "--", "true"]);
-    assert_code(&output, 0);
-    assert_eq!(file.exists(), stdout(&output).contains("run --profile"), "{}", stdout(&output));
+    assert_eq!(file.exists(), text_of(&output).contains("run --profile"), "{}", stdout(&output));
 }
 
 /// With the agent the program is faster and touches twice as much memory.
@@ -310,22 +295,8 @@ fn strict_is_not_met_by_what_cannot_be_decided() {
 #[test]
 fn the_demo_is_a_program_like_any_other() {
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let workload = [
-        "--json",
-        "--",
-        own,
-        "case",
-        "demo",
-        "--set",
-        "table=8M",
-        "--set",
-        "reads=1000",
-        "--set",
-        "order=20",
-    ];
-    let output = tiny(&[&["thp"][..], &workload].concat());
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let demo = words("case demo --set table=8M --set reads=1000 --set order=20");
+    let document = json_of(&tiny(&[&["thp", "--json", "--", own], &demo[..]].concat()));
     let receipt = &document["configurations"][1]["obtained"];
     assert!(receipt["obtained"]["peak_bytes"].as_u64().unwrap() >= 8 << 20, "{receipt}");
     // Nothing may be asked of a session that has its own program.
@@ -340,8 +311,7 @@ fn choices_of_openblas_are_taken_away_and_told() {
         .env("OPENBLAS_CORETYPE", "Haswell")
         .output()
         .unwrap();
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&output);
     let warnings = document["warnings"].as_array().unwrap();
     assert!(
         warnings.iter().any(|warning| warning.as_str().unwrap().contains("OPENBLAS_CORETYPE")),
@@ -354,23 +324,9 @@ fn choices_of_openblas_are_taken_away_and_told() {
 fn huge_pages_of_the_baseline_are_told_with_who_asked_for_them() {
     let mode = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let own = env!("CARGO_BIN_EXE_firsttouch");
-    let asks = [
-        own,
-        "run",
-        "--",
-        own,
-        "case",
-        "demo",
-        "--set",
-        "table=64M",
-        "--set",
-        "reads=1000",
-        "--set",
-        "order=20",
-    ];
-    let output = tiny(&[&["4k", "--json", "--"][..], &asks].concat());
-    assert_code(&output, 0);
-    let warnings = json(&stdout(&output))["warnings"].to_string();
+    let demo = words("case demo --set table=64M --set reads=1000 --set order=20");
+    let asks = ["4k", "--json", "--", own, "run", "--", own];
+    let warnings = json_of(&tiny(&[&asks, &demo[..]].concat()))["warnings"].to_string();
     let told = |why: &str| warnings.contains(why);
     let (machine, program) = (told("the machine gives them unasked"), told("asks for them itself"));
     assert_eq!((machine, program), (mode.contains("[always]"), mode.contains("[madvise]")), "{warnings}");
@@ -384,8 +340,7 @@ fn a_static_program_is_supervised_or_refused() {
         assert!(stderr(&output).contains("error: "), "{}", stderr(&output));
         return skipped("without the right to collapse from outside nothing is left to compare");
     }
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&output);
     assert_eq!(document["configurations"][1]["name"], "supervise");
     let skipped = document["skipped"].as_array().unwrap();
     assert!(skipped.iter().any(|skip| skip["name"] == "thp"), "{skipped:?}");
@@ -393,24 +348,17 @@ fn a_static_program_is_supervised_or_refused() {
 
 #[test]
 fn nodes_and_threads_are_placements_like_others() {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let first = |what: &str| {
-        let list = status.lines().find_map(|line| line.strip_prefix(what)).unwrap();
-        list.trim().split(['-', ',']).next().unwrap().to_owned()
-    };
-    let (node, cpu) = (first("Mems_allowed_list:"), first("Cpus_allowed_list:"));
+    let (node, cpu) = (first_allowed("Mems_allowed_list"), first_allowed("Cpus_allowed_list"));
     let (bound, on_cpu) = (format!("plain,bind={node}"), format!("thp,threads={cpu}"));
     let list = format!("{bound} {on_cpu} plain,bind=999");
-    let output = tiny(&[&list, "--json", "--", "sh", "-c", "exit 0"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&tiny(&[&list, "--json", "--", "sh", "-c", "exit 0"]));
     let configurations = document["configurations"].as_array().unwrap();
     let names: Vec<&str> = configurations.iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["baseline", &bound, &on_cpu]);
     assert_eq!(configurations[1]["asked"]["memory"], format!("bind={node}"));
-    assert_eq!(configurations[2]["asked"]["threads"], cpu);
+    assert_eq!(configurations[2]["asked"]["threads"], cpu.to_string());
     let thread = &configurations[2]["obtained"]["obtained"]["threads"][0];
-    assert_eq!(thread["cpus_obtained"], serde_json::json!([cpu.parse::<u32>().unwrap()]), "{thread}");
+    assert_eq!(thread["cpus_obtained"], serde_json::json!([cpu]), "{thread}");
     let skipped = &document["skipped"][0];
     assert_eq!(skipped["name"], "plain,bind=999");
     assert!(skipped["reason"].as_str().unwrap().contains("no node 999"), "{skipped}");
@@ -427,9 +375,7 @@ fn what_keeps_freed_memory_touches_it_once() {
         return skipped("there is no compiler `cc`");
     }
     let keep = ["4k", "plain,keep,via=glibc", "plain,keep,via=jemalloc", "plain,keep,via=mimalloc"];
-    let output = tiny(&[&keep.join(" "), "--json", "--", churn.to_str().unwrap(), "8", "64"]);
-    assert_code(&output, 0);
-    let document = json(&stdout(&output));
+    let document = json_of(&tiny(&[&keep.join(" "), "--json", "--", churn.to_str().unwrap(), "8", "64"]));
     let faults =
         |configuration: &serde_json::Value| configuration["runs"][0]["minor_faults"].as_u64().unwrap();
     let configurations = document["configurations"].as_array().unwrap();

@@ -1,6 +1,6 @@
 //! Wrong usage, help, and what is generated from the definitions.
 
-use crate::{assert_code, firsttouch, json_file, run, stderr, stdout};
+use crate::{assert_code, assert_said, assert_shown, firsttouch, json_file, run, stderr, stdout};
 use std::fs::File;
 use std::process::{Command, Stdio};
 
@@ -60,8 +60,7 @@ fn help_that_is_lost_is_told() {
     for words in [&["--help"][..], &["--version"], &["help", "run"]] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = firsttouch().args(words).stdout(full).output().unwrap();
-        assert_code(&output, 1);
-        assert!(stderr(&output).contains("cannot write to stdout"), "{words:?}: {}", stderr(&output));
+        assert_said(&output, 1, &["cannot write to stdout"]);
     }
 }
 
@@ -85,12 +84,10 @@ fn a_closed_stdout_is_told_and_costs_no_file() {
     assert_eq!(json_file(&file)["kind"], "case-list");
     // What goes there and nowhere else is refused before the time is spent.
     let ran = scratch.path().join("ran");
-    let output = closed(&["run", "--receipt", "-", "--", "touch", ran.to_str().unwrap()]);
-    assert_code(&output, 125);
+    assert_code(&closed(&["run", "--receipt", "-", "--", "touch", ran.to_str().unwrap()]), 125);
     assert!(!ran.exists());
     // It is the program's own, and nobody else's.
-    let output = closed(&["run", "--", "sh", "-c", "exec test ! -e /proc/self/fd/1"]);
-    assert_code(&output, 0);
+    assert_code(&closed(&["run", "--", "sh", "-c", "exec test ! -e /proc/self/fd/1"]), 0);
 }
 
 /// The first thread has the stack that the limit leaves, of which reading a command line takes more than programs with small ones need.
@@ -150,8 +147,7 @@ fn placements_that_contradict_themselves_are_refused() {
         );
     }
     let output = run(&["tune", "--configs", "warp", "--", "true"]);
-    assert_code(&output, 2);
-    assert!(stderr(&output).contains("`warp`"), "{}", stderr(&output));
+    assert_said(&output, 2, &["`warp`"]);
     assert!(stderr(&output).contains("\n\nhint: "), "{}", stderr(&output));
     assert_code(&run(&["tune", "--configs", "thp;thp", "--", "true"]), 2);
 }
@@ -175,8 +171,7 @@ fn help_is_data() {
         &["balance", "simulate", "--help"],
     ] {
         let output = run(arguments);
-        assert_code(&output, 0);
-        assert!(stdout(&output).contains("Examples:"), "{}", stdout(&output));
+        assert_shown(&output, &["Examples:"]);
         assert!(output.stderr.is_empty());
     }
     let version = run(&["--version"]);
@@ -219,9 +214,7 @@ fn every_command_has_a_page_of_its_own() {
     // What cannot be written is no success.
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let output = run(&["man", "--all", file.to_str().unwrap()]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("cannot write the pages into"), "{}", stderr(&output));
+    assert_said(&run(&["man", "--all", file.to_str().unwrap()]), 1, &["cannot write the pages into"]);
     assert_code(&run(&["man", "--all", path, "tune"]), 2);
 }
 
@@ -237,7 +230,5 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 #[test]
 fn colour_is_for_those_who_ask() {
     assert!(!stderr(&run(&["report", "/nowhere"])).contains('\u{1b}'));
-    let output = run(&["--color", "always", "report", "/nowhere"]);
-    assert_code(&output, 1);
-    assert!(stderr(&output).contains("\u{1b}["));
+    assert_said(&run(&["--color", "always", "report", "/nowhere"]), 1, &["\u{1b}["]);
 }

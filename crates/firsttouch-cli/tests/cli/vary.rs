@@ -1,6 +1,8 @@
 //! `tune --vary` and what else is around a program: values in its words, lines around its runs, lines for a shell, names.
 
-use crate::{assert_code, firsttouch, json, json_file, run, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json, json_file, json_of, run, stderr, stdout, words,
+};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
@@ -16,9 +18,7 @@ fn tiny(rest: &[&str]) -> Output {
 
 /// The document of a session.
 fn document(rest: &[&str]) -> Value {
-    let output = tiny(&[&["--json"], rest].concat());
-    assert_code(&output, 0);
-    json(&stdout(&output))
+    json_of(&tiny(&[&["--json"], rest].concat()))
 }
 
 /// A key of every configuration.
@@ -53,18 +53,7 @@ fn values_stand_in_the_words_of_the_program() {
 
 #[test]
 fn values_and_placements_are_a_product() {
-    let report = document(&[
-        "--configs",
-        "mine:thp,via=glibc",
-        "--vary",
-        "n=1,2",
-        "--vary",
-        "x=a,b",
-        "--",
-        "true",
-        "{n}",
-        "{x}",
-    ]);
+    let report = document(&words("--configs mine:thp,via=glibc --vary n=1,2 --vary x=a,b -- true {n} {x}"));
     let names = [
         "baseline n=1 x=a",
         "mine n=1 x=a",
@@ -98,8 +87,7 @@ fn every_format_tells_the_values() {
     let exports =
         ["--export-csv", &file("t.csv"), "--export-md", &file("t.md"), "--export-html", &file("t.html")];
     let output = tiny(&[&exports[..], &["--vary", "n=1,2", "--", "true", "{n}"]].concat());
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("baseline n=1") && stdout(&output).contains("n=2"), "{output:?}");
+    assert_shown(&output, &["baseline n=1", "n=2"]);
     let table = fs::read_to_string(file("t.csv")).unwrap();
     let mut rows = csv_rows(&table);
     let column = rows.remove(0).iter().position(|title| title == "varied.n").unwrap();
@@ -124,17 +112,9 @@ fn what_is_recommended_is_a_command_to_type() {
     let session = |configs: &[&str]| {
         let _ = fs::remove_file(&profile);
         firsttouch()
-            .args([
-                "tune",
-                "--quick",
-                "--max-runs",
-                "8",
-                "--no-warm",
-                "--save",
-                &profile,
-                "--export-json",
-                &found,
-            ])
+            .args(words(&format!(
+                "tune --quick --max-runs 8 --no-warm --save {profile} --export-json {found}"
+            )))
             .args(configs)
             .args(["--vary", "wait=0.4,0", "--", "sh", "-c", "sleep {wait}", "a b"])
             .output()
@@ -167,22 +147,11 @@ fn what_is_recommended_is_a_command_to_type() {
 fn the_program_without_a_placement_is_a_command_to_type() {
     let script = "test -z \"$GLIBC_TUNABLES\" || sleep 0.4";
     let output = firsttouch()
-        .args([
-            "tune",
-            "--quick",
-            "--max-runs",
-            "8",
-            "--no-warm",
-            "--baseline",
-            "thp,via=glibc",
-            "--configs",
-            "plain",
-        ])
+        .args(words("tune --quick --max-runs 8 --no-warm --baseline thp,via=glibc --configs plain"))
         .args(["--", "sh", "-c", script])
         .output()
         .unwrap();
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains(&format!("from now on\n  sh -c '{script}'\n")), "{}", stdout(&output));
+    assert_shown(&output, &[&format!("from now on\n  sh -c '{script}'\n")]);
 }
 
 #[test]
@@ -192,8 +161,7 @@ fn whole_programs_are_values_and_looked_at_one_by_one() {
     assert_eq!(each(&report, "name")[2..], ["program=/bin/sh", "thp program=/bin/sh"]);
     assert_eq!(report["configurations"][3]["obtained"]["program"], "/bin/sh");
     let missing = tiny(&["--vary", "program=true,/no/such/program", "--", "{program}"]);
-    assert_code(&missing, 1);
-    assert!(stderr(&missing).contains("/no/such/program"), "{}", stderr(&missing));
+    assert_said(&missing, 1, &["/no/such/program"]);
     // What the agent cannot reach is left out for the one program alone.
     let Some(program) = crate::static_program() else { return };
     let report =
@@ -241,8 +209,7 @@ fn values_that_are_no_text_reach_the_program() {
         .arg(OsStr::from_bytes(&[folder, b"/{file}"].concat()))
         .output()
         .unwrap();
-    assert_code(&output, 0);
-    assert_eq!(json(&stdout(&output))["configurations"][1]["varied"]["file"], r"caf\xe9.txt");
+    assert_eq!(json_of(&output)["configurations"][1]["varied"]["file"], r"caf\xe9.txt");
 }
 
 /// A line of --setup or --cleanup runs once, or once for each of the values that it holds; --prepare has those of its run.
@@ -286,9 +253,7 @@ fn lines_around_the_runs_hold_values() {
     assert_eq!(fs::read_to_string(once).unwrap(), "cleanup\n");
     let failed =
         tiny(&["--setup", "exit 3", "--cleanup", "echo cleaned >&2", "--configs", "4k", "--", "true"]);
-    assert_code(&failed, 1);
-    let said = stderr(&failed);
-    assert!(said.contains("the line of --setup ended: exit status 3") && said.contains("cleaned"), "{said}");
+    assert_said(&failed, 1, &["the line of --setup ended: exit status 3", "cleaned"]);
     // Ctrl-C reaches the line, too.
     let interrupted = tiny(&["--setup", "kill -INT $PPID; exit 1", "--configs", "4k", "--", "true"]);
     assert_code(&interrupted, 130);
@@ -300,8 +265,7 @@ fn untimed_runs_come_before_the_timed_ones() {
     let log = scratch.path().join("log");
     let script = format!("echo >> {}", log.display());
     let output = tiny(&["--json", "--warmup", "3", "--configs", "plain", "--", "sh", "-c", &script]);
-    assert_code(&output, 0);
-    assert!(stderr(&output).contains("untimed run 3 of 3 of each"), "{}", stderr(&output));
+    assert_said(&output, 0, &["untimed run 3 of 3 of each"]);
     let runs: usize =
         each(&json(&stdout(&output)), "runs").iter().map(|runs| runs.as_array().unwrap().len()).sum();
     let fresh = &json(&stdout(&output))["confirmation"];
@@ -311,8 +275,7 @@ fn untimed_runs_come_before_the_timed_ones() {
     fs::write(&log, "").unwrap();
     let script = format!("echo >> {0}; test $(wc -l < {0}) -le 4", log.display());
     let failed = tiny(&["--warmup", "2", "--configs", "plain", "--", "sh", "-c", &script]);
-    assert_code(&failed, 1);
-    assert!(stderr(&failed).contains("the program failed under"), "{}", stderr(&failed));
+    assert_said(&failed, 1, &["the program failed under"]);
     assert_code(&tiny(&["--warmup", "0", "--configs", "plain", "--", "true"]), 2);
 }
 
@@ -322,17 +285,14 @@ fn a_line_for_a_shell_is_one_word() {
     assert_eq!(report["command"], json!(["sh", "-c", "echo a | grep -q a && exit 0"]));
     let report = document(&["--shell=bash", "--configs", "4k", "--", "[[ a == a* ]]"]);
     assert_eq!(report["command"][0], "bash");
-    let several = tiny(&["--shell", "--configs", "4k", "--", "echo", "a"]);
-    assert_code(&several, 2);
-    assert!(stderr(&several).contains("quotes"), "{}", stderr(&several));
+    assert_said(&tiny(&["--shell", "--configs", "4k", "--", "echo", "a"]), 2, &["quotes"]);
 }
 
 #[test]
 fn what_cannot_be_varied_is_refused_with_a_hint() {
     let refused = |words: &[&str], what: &str| {
         let output = tiny(words);
-        assert_code(&output, 2);
-        assert!(stderr(&output).contains(what), "{what}: {}", stderr(&output));
+        assert_said(&output, 2, &[what]);
         assert!(!stderr(&output).contains("looking at"), "{}", stderr(&output));
     };
     let after = |option: &'static str| ["--vary", option, "--", "echo", "{n}"];

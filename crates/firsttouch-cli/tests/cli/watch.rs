@@ -1,6 +1,9 @@
 //! `watch`: what a program does step by step is seen, what watching costs is kept, and the program does not notice.
 
-use crate::{assert_code, firsttouch, json, json_file, run, skipped, stderr, stdout};
+use crate::{
+    assert_code, assert_said, assert_shown, firsttouch, json, json_file, run, skipped, stderr, stdout,
+    text_of, words,
+};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -223,9 +226,7 @@ fn a_family_is_watched_as_a_whole() {
 fn ten_thousand_mappings_cost_no_more() {
     let Some(mut steps) = Steps::start() else { return };
     steps.step("scatter 10000 256");
-    let output = run(&["watch", "--json", "--samples", "7", &steps.pid()]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&run(&["watch", "--json", "--samples", "7", &steps.pid()]));
     let samples = samples(&text);
     assert_eq!(samples.len(), 7, "{text}");
     let number = |sample: &Value, key: &str| sample.pointer(key).and_then(Value::as_f64).unwrap();
@@ -272,20 +273,9 @@ fn a_recording_is_drawn_over_time_and_opens_again() {
     assert_eq!(lines.last().unwrap()["ended"], "target-ended");
     let path = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
     let (page, figure, table, document) = (path("a.html"), path("a.svg"), path("a.csv"), path("a.json"));
-    let output = run(&[
-        "report",
-        &file,
-        "--export-html",
-        &page,
-        "--export-svg",
-        &figure,
-        "--export-csv",
-        &table,
-        "--export-json",
-        &document,
-    ]);
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let pages = format!("--export-html {page} --export-svg {figure}");
+    let tables = format!("--export-csv {table} --export-json {document}");
+    let text = text_of(&run(&[&["report", &file], &words(&pages)[..], &words(&tables)].concat()));
     assert!(text.contains("until it ended") && text.contains("Huge-page coverage"), "{text}");
     for again in [&page, &document] {
         assert_eq!(stdout(&run(&["report", again])), text);
@@ -299,9 +289,7 @@ fn a_recording_is_drawn_over_time_and_opens_again() {
     let torn = path("torn.watch");
     let whole = fs::read(&file).unwrap();
     fs::write(&torn, &whole[..whole.len() * 2 / 3]).unwrap();
-    let output = run(&["report", &torn]);
-    assert_code(&output, 0);
-    assert!(stdout(&output).contains("cut short"), "{}", stdout(&output));
+    assert_shown(&run(&["report", &torn]), &["cut short"]);
 }
 
 /// Watches a shell that goes on with its script when watching has said some lines; what was said first, and the rest.
@@ -367,16 +355,12 @@ fn standard_output_and_a_file_have_the_same_recording() {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("a.watch");
     let options = ["--json", "--samples", "2", "--interval", "10ms", "--record", file.to_str().unwrap()];
-    let output = firsttouch().arg("watch").args(options).arg(steps.pid()).output().unwrap();
-    assert_code(&output, 0);
-    let text = stdout(&output);
+    let text = text_of(&firsttouch().arg("watch").args(options).arg(steps.pid()).output().unwrap());
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let kinds: Vec<Value> = text.lines().map(|line| json(line)["kind"].clone()).collect();
     assert_eq!(kinds, ["watch", "watch-sample", "watch-sample", "watch-end"]);
     fs::write(&file, text).unwrap();
-    let shown = run(&["report", file.to_str().unwrap()]);
-    assert_code(&shown, 0);
-    assert!(stdout(&shown).contains("2 samples"), "{}", stdout(&shown));
+    assert_shown(&run(&["report", file.to_str().unwrap()]), &["2 samples"]);
     steps.end();
 }
 
@@ -384,8 +368,7 @@ fn standard_output_and_a_file_have_the_same_recording() {
 fn a_limit_or_a_signal_ends_watching() {
     let Some(steps) = Steps::start() else { return };
     let output = run(&["watch", "--samples", "3", "--interval", "10ms", &steps.pid()]);
-    assert_code(&output, 0);
-    assert_eq!(stdout(&output).lines().count(), 3);
+    assert_eq!(text_of(&output).lines().count(), 3);
 
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("a.watch");
@@ -416,8 +399,7 @@ fn a_terminal_gets_one_frame_drawn_again() {
         let Ok(output) = terminal.output() else {
             return skipped("there is no `script` to make a terminal");
         };
-        assert_code(&output, 0);
-        let text = stdout(&output);
+        let text = text_of(&output);
         assert_eq!(text.matches("process ").count(), 3, "{text:?}");
         // Back to the first row, twice; nothing else of the terminal is touched.
         let escapes: Vec<&str> = text
@@ -488,8 +470,7 @@ fn root_without_the_capability_is_told_of_it() {
     let steps = Steps::of(stranger);
     let output =
         without(&[env!("CARGO_BIN_EXE_firsttouch"), "watch", "--json", "--samples", "1", &steps.pid()]);
-    assert_code(&output, 0);
-    assert!(samples(&stdout(&output))[0]["memory"].is_null(), "{}", stdout(&output));
+    assert!(samples(&text_of(&output))[0]["memory"].is_null(), "{}", stdout(&output));
     let message = stderr(&output);
     assert!(
         message.contains("permission denied") && message.contains("hint: root needs CAP_SYS_PTRACE"),
@@ -528,8 +509,7 @@ fn a_family_is_summed_up_without_a_child_that_lets_nobody_in() {
         .args([env!("CARGO_BIN_EXE_firsttouch"), "watch", "--json", "--tree", "--samples", "1", &steps.pid()])
         .output()
         .unwrap();
-    assert_code(&output, 0);
-    let sample = samples(&stdout(&output)).remove(0);
+    let sample = samples(&text_of(&output)).remove(0);
     let [parent, child] = sample["processes"].as_array().unwrap().as_slice() else { panic!("{sample}") };
     assert_eq!(sample["memory"]["left_out"], Value::from(vec![child["pid"].as_u64().unwrap()]), "{sample}");
     let bytes = sample["memory"]["bytes_by_page_size"].as_object().unwrap().values();
@@ -547,13 +527,7 @@ fn what_cannot_be_watched_is_told_with_a_hint() {
     let mut ended = Command::new("true").spawn().unwrap();
     let pid = ended.id().to_string();
     ended.wait().unwrap();
-    let output = run(&["watch", &pid]);
-    assert_code(&output, 125);
-    let message = stderr(&output);
-    assert!(
-        message.contains(&format!("there is no process {pid}")) && message.contains("hint: "),
-        "{message}"
-    );
+    assert_said(&run(&["watch", &pid]), 125, &[&format!("there is no process {pid}"), "hint: "]);
     for words in [
         &["watch"][..],
         &["watch", "0"],
@@ -566,9 +540,7 @@ fn what_cannot_be_watched_is_told_with_a_hint() {
     if fs::read_link("/proc/2/exe").is_err()
         && fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n")
     {
-        let output = run(&["watch", "2"]);
-        assert_code(&output, 125);
-        assert!(stderr(&output).contains("thread of the kernel"), "{}", stderr(&output));
+        assert_said(&run(&["watch", "2"]), 125, &["thread of the kernel"]);
     } else {
         skipped("no thread of the kernel is to be seen here");
     }
