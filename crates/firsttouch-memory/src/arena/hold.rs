@@ -12,7 +12,7 @@ use crate::pages::Page;
 const MOST_CHUNKS: u32 = u64::BITS;
 /// As many pieces of it, and the edges of a block, are told apart when it is cleared.
 const MOST_RUNS: u32 = DIRTY_RUNS as u32 - 2;
-/// Where asking was in vain, it is so long that it is asked again.
+/// Where asking was in vain, it is asked again after so many.
 const UNASKED: u32 = 16;
 
 impl Arena {

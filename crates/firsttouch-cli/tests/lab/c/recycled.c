@@ -99,7 +99,6 @@ static void phases(void) {
     input(20);
     halves("first");
     halves("second");
-    halves("third");
 }
 
 static pthread_barrier_t turn;
