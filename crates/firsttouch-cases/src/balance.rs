@@ -27,55 +27,38 @@ static ABOUT: About = About {
     summary: "tasks of uneven loads that send messages, moved between threads by strategies of balancing",
     source: PAPER,
     parameters: &[
-        Parameter {
-            name: "benchmark",
-            meaning: "tasks that talk to neighbours in a ring, or by a random graph, or blocks of a relaxation of which a quarter takes four times as long",
-            kind: Kind::Word(&["kneighbor", "lb_test", "jacobi2d"]),
-            default: "kneighbor",
-            quick: "kneighbor",
-        },
-        Parameter {
-            name: "tasks",
-            meaning: "tasks; of jacobi2d the next square below",
-            kind: Kind::Count(16, 16_384),
-            default: "200",
-            quick: "50",
-        },
-        Parameter {
-            name: "state",
-            meaning: "memory of a task, at least what a message takes",
-            kind: Kind::Bytes(4096, 1 << 30),
-            default: "1M",
-            quick: "256K",
-        },
-        Parameter {
-            name: "rounds",
-            meaning: "random changes of their states that all tasks make in an iteration; jacobi2d computes its points",
-            kind: Kind::Count(1, 1 << 40),
-            default: "2000000",
-            quick: "500000",
-        },
-        Parameter {
-            name: "iterations",
-            meaning: "iterations of a step",
-            kind: Kind::Count(1, 1 << 20),
-            default: "20",
-            quick: "10",
-        },
-        Parameter {
-            name: "every",
-            meaning: "iterations after which tasks are moved",
-            kind: Kind::Count(1, 1 << 20),
-            default: "5",
-            quick: "5",
-        },
-        Parameter {
-            name: "pages",
-            meaning: "pages of the tasks' memory",
-            kind: Kind::Word(&["4k", "thp", "2m"]),
-            default: "4k",
-            quick: "4k",
-        },
+        Parameter::new(
+            "benchmark",
+            "tasks that talk to neighbours in a ring, or by a random graph, or blocks of a relaxation of which a quarter takes four times as long",
+            Kind::Word(&["kneighbor", "lb_test", "jacobi2d"]),
+            ["kneighbor", "kneighbor"],
+        ),
+        Parameter::new(
+            "tasks",
+            "tasks; of jacobi2d the next square below",
+            Kind::Count(16, 16_384),
+            ["200", "50"],
+        ),
+        Parameter::new(
+            "state",
+            "memory of a task, at least what a message takes",
+            Kind::Bytes(4096, 1 << 30),
+            ["1M", "256K"],
+        ),
+        Parameter::new(
+            "rounds",
+            "random changes of their states that all tasks make in an iteration; jacobi2d computes its points",
+            Kind::Count(1, 1 << 40),
+            ["2000000", "500000"],
+        ),
+        Parameter::new("iterations", "iterations of a step", Kind::Count(1, 1 << 20), ["20", "10"]),
+        Parameter::new(
+            "every",
+            "iterations after which tasks are moved",
+            Kind::Count(1, 1 << 20),
+            ["5", "5"],
+        ),
+        Parameter::new("pages", "pages of the tasks' memory", Kind::Word(&["4k", "thp", "2m"]), ["4k", "4k"]),
     ],
     variants: &[
         variant("none", "tasks stay where they begin, in blocks of consecutive numbers"),
@@ -86,8 +69,8 @@ static ABOUT: About = About {
         variant("numa", "NumaLB: load against messages and distances"),
         variant("treematch", "the graph of tasks cut along the distances of the machine"),
         variant("best", "the best of several, and a search from there"),
-        Variant { name: "metis", meaning: "parts by METIS's gpmetis", alternative: true },
-        Variant { name: "scotch", meaning: "parts by SCOTCH's scotch_gmap", alternative: true },
+        Variant::others("metis", "parts by METIS's gpmetis"),
+        Variant::others("scotch", "parts by SCOTCH's scotch_gmap"),
     ],
     steps: 1,
     unit: Unit::Time,
@@ -95,7 +78,7 @@ static ABOUT: About = About {
 };
 
 const fn variant(name: &'static str, meaning: &'static str) -> Variant {
-    Variant { name, meaning, alternative: false }
+    Variant::ours(name, meaning)
 }
 
 impl Case for Balance {

@@ -80,10 +80,8 @@ impl Package {
     /// Opens it, to use so many threads of its own.
     pub(crate) fn open(self, threads: usize) -> Result<Blas, Missing> {
         let library = open(self.files(), self.remedy())?;
-        let lacks = |_| Missing {
-            what: format!("{} has no C interface of BLAS", self.files()[0]),
-            remedy: self.remedy().to_owned(),
-        };
+        let lacks =
+            |_| Missing::new(format!("{} has no C interface of BLAS", self.files()[0]), self.remedy());
         // SAFETY: these are the types of the standard's functions, and of the two libraries' own. The functions stay where they are as
         // long as the library is open, which is as long as the answer lives; names of kernels are constants of the library.
         unsafe {

@@ -95,6 +95,18 @@ pub struct Variant {
     pub alternative: bool,
 }
 
+impl Variant {
+    /// A way of ours.
+    pub(crate) const fn ours(name: &'static str, meaning: &'static str) -> Variant {
+        Variant { name, meaning, alternative: false }
+    }
+
+    /// Somebody else's.
+    pub(crate) const fn others(name: &'static str, meaning: &'static str) -> Variant {
+        Variant { name, meaning, alternative: true }
+    }
+}
+
 /// What a figure is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

@@ -25,20 +25,13 @@ static ABOUT: About = About {
     summary: "memory that is mapped, and whose pages are made to exist, which clears them",
     source: "An Implementation of Fast memset() Using Hardware Accelerators",
     parameters: &[
-        Parameter {
-            name: "size",
-            meaning: "bytes that are created",
-            kind: Kind::Bytes(4096, 1 << 40),
-            default: "1G",
-            quick: "64M",
-        },
-        Parameter {
-            name: "pages",
-            meaning: "the pages that are asked for; `2m` and `1g` are reserved ones",
-            kind: Kind::Word(&["4k", "thp", "2m", "1g"]),
-            default: "thp",
-            quick: "thp",
-        },
+        Parameter::new("size", "bytes that are created", Kind::Bytes(4096, 1 << 40), ["1G", "64M"]),
+        Parameter::new(
+            "pages",
+            "the pages that are asked for; `2m` and `1g` are reserved ones",
+            Kind::Word(&["4k", "thp", "2m", "1g"]),
+            ["thp", "thp"],
+        ),
     ],
     variants: &[
         variant("touch", "one thread writes to every page: a fault for each, as programs do"),
@@ -52,7 +45,7 @@ static ABOUT: About = About {
 };
 
 const fn variant(name: &'static str, meaning: &'static str) -> Variant {
-    Variant { name, meaning, alternative: false }
+    Variant::ours(name, meaning)
 }
 
 /// The array's name in errors.
@@ -178,15 +171,7 @@ fn touch(part: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
-
-    fn prepared(variant: &str, size: &str, pages: &str, team: &mut Team) -> Result<Prepared, CaseError> {
-        let chosen = [("size".to_owned(), size.to_owned()), ("pages".to_owned(), pages.to_owned())];
-        let arguments = Arguments::of(&ABOUT, &chosen, true).expect("values");
-        let variant = ABOUT.variant(variant).expect("a variant");
-        let arrays = Arrays::default();
-        Creation.prepare(&mut Given { arguments: &arguments, variant, arrays: &arrays, team })
-    }
+    use crate::here::{prepared, stepped};
 
     /// Every way, on odd sizes too: all pages are there, nothing is on them, and as many bytes were counted as there are.
     #[test]
@@ -194,17 +179,9 @@ mod tests {
         for variant in ABOUT.variants {
             for (size, bytes) in [("4K", 4096_usize), ("7M", 7 << 20), ("2101248", 2_101_248)] {
                 for threads in [1, 2] {
-                    let mut team = Team::of_this_process(threads).expect("a team");
-                    let made = prepared(variant.name, size, "4k", &mut team).expect("it is made");
-                    let Prepared::Here(mut workload) = made else { panic!("{made:?}") };
-                    workload.reset(&mut team);
-                    workload.step(&mut team);
-                    assert_eq!(
-                        workload.checksum(),
-                        Checksum::of_words([bytes as u64 / 8, 0]),
-                        "{variant:?} {size}"
-                    );
-                    assert_eq!(workload.work(), Work { bytes: bytes as u64, operations: 0 });
+                    let seen = stepped(&Creation, variant.name, &[("size", size), ("pages", "4k")], threads);
+                    let work = Work { bytes: bytes as u64, operations: 0 };
+                    assert_eq!(seen, (Checksum::of_words([work.bytes / 8, 0]), work), "{variant:?} {size}");
                 }
             }
         }
@@ -233,7 +210,8 @@ mod tests {
     #[test]
     fn pages_that_are_not_there_are_said() {
         let mut team = Team::of_this_process(1).expect("a team");
-        let error = prepared("touch", "512G", "1g", &mut team).expect_err("no pool is as large");
+        let chosen = [("size", "512G"), ("pages", "1g")];
+        let error = prepared(&Creation, "touch", &chosen, &mut team).expect_err("no pool is as large");
         assert!(error.hint().is_some(), "{error}");
     }
 }

@@ -24,39 +24,28 @@ static ABOUT: About = About {
     summary: "a file that is read from its disk into memory, by all threads",
     source: "sequential reads of fio (Axboe), with and without its option `direct`",
     parameters: &[
-        Parameter {
-            name: "file",
-            meaning: "the file, of which the page cache keeps nothing; `generated`: one without a name in /var/tmp",
-            kind: Kind::Text,
-            default: GENERATED,
-            quick: GENERATED,
-        },
-        Parameter {
-            name: "size",
-            meaning: "bytes of a generated file, or most bytes that are read; whole blocks of 4 KiB",
-            kind: Kind::Bytes(BLOCK as u64, 1 << 40),
-            default: "256M",
-            quick: "32M",
-        },
-        Parameter {
-            name: "request",
-            meaning: "bytes that a thread asks for at a time; whole blocks of 4 KiB",
-            kind: Kind::Bytes(BLOCK as u64, 1 << 30),
-            default: "1M",
-            quick: "1M",
-        },
+        Parameter::new(
+            "file",
+            "the file, of which the page cache keeps nothing; `generated`: one without a name in /var/tmp",
+            Kind::Text,
+            [GENERATED, GENERATED],
+        ),
+        Parameter::new(
+            "size",
+            "bytes of a generated file, or most bytes that are read; whole blocks of 4 KiB",
+            Kind::Bytes(BLOCK as u64, 1 << 40),
+            ["256M", "32M"],
+        ),
+        Parameter::new(
+            "request",
+            "bytes that a thread asks for at a time; whole blocks of 4 KiB",
+            Kind::Bytes(BLOCK as u64, 1 << 30),
+            ["1M", "1M"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "direct",
-            meaning: "past the page cache (O_DIRECT), from the disk into the memory",
-            alternative: false,
-        },
-        Variant {
-            name: "cached",
-            meaning: "through the page cache, which reads ahead, and from which all is copied",
-            alternative: false,
-        },
+        Variant::ours("direct", "past the page cache (O_DIRECT), from the disk into the memory"),
+        Variant::ours("cached", "through the page cache, which reads ahead, and from which all is copied"),
     ],
     steps: 2,
     unit: Unit::Bandwidth,
@@ -76,9 +65,11 @@ impl Case for Disk {
     /// Where files are generated: other cases go on on a machine where that is memory, before Linux 6.6.
     fn missing(&self, _: &Variant, _: Option<&OsStr>) -> Option<Missing> {
         let tried = tempfile::tempfile_in(FOLDER).and_then(|file| DirectFile::of(&file));
-        tried.err().map(|error| Missing {
-            what: format!("{FOLDER} cannot be read past the page cache: {error}"),
-            remedy: format!("a {FOLDER} on a disk"),
+        tried.err().map(|error| {
+            Missing::new(
+                format!("{FOLDER} cannot be read past the page cache: {error}"),
+                &format!("a {FOLDER} on a disk"),
+            )
         })
     }
 
@@ -196,27 +187,7 @@ impl Workload for Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
-
-    fn prepared(choices: &[(&str, &str)], variant: &str, team: &mut Team) -> Result<Prepared, CaseError> {
-        let chosen: Vec<_> =
-            choices.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let arguments = Arguments::of(&ABOUT, &chosen, true)?;
-        let (arrays, variant) = (Arrays::default(), ABOUT.variant(variant).unwrap());
-        Disk.prepare(&mut Given { arguments: &arguments, variant, arrays: &arrays, team })
-    }
-
-    fn run(choices: &[(&str, &str)], variant: &str, threads: usize) -> (Checksum, Work) {
-        let mut team = Team::of_this_process(threads).unwrap();
-        let Prepared::Here(mut workload) = prepared(choices, variant, &mut team).unwrap() else {
-            panic!("it runs here")
-        };
-        for _ in 0..2 {
-            workload.reset(&mut team);
-            workload.step(&mut team);
-        }
-        (workload.checksum(), workload.work())
-    }
+    use crate::here::{prepared, stepped};
 
     /// Requests more and fewer than threads have, whole and not.
     #[test]
@@ -225,7 +196,7 @@ mod tests {
         for variant in ["direct", "cached"] {
             for (request, threads) in [("4K", 1), ("8K", 2), ("1M", 2)] {
                 let choices = [("size", "38000"), ("request", request)];
-                let seen = run(&choices, variant, threads);
+                let seen = stepped(&Disk, variant, &choices, threads);
                 assert_eq!(seen, (expected, Work { bytes: 9 * 4096, operations: 0 }), "{variant} {request}");
             }
         }
@@ -238,14 +209,16 @@ mod tests {
         let choices = [("file", file.path().to_str().unwrap())];
         let expected = Checksum::of_words([0x0101_0101_0101_0101; 3 * 512]);
         for variant in ["direct", "cached"] {
-            assert_eq!(run(&choices, variant, 2), (expected, Work { bytes: 3 * 4096, operations: 0 }));
+            let seen = stepped(&Disk, variant, &choices, 2);
+            assert_eq!(seen, (expected, Work { bytes: 3 * 4096, operations: 0 }));
         }
     }
 
     #[test]
     fn what_cannot_be_read_is_said() {
         let mut team = Team::of_this_process(1).unwrap();
-        let mut said = |file: &str| prepared(&[("file", file)], "direct", &mut team).unwrap_err().to_string();
+        let mut said =
+            |file: &str| prepared(&Disk, "direct", &[("file", file)], &mut team).unwrap_err().to_string();
         let missing = said("/nowhere/at/all");
         assert!(missing.starts_with("`file` cannot be read: /nowhere/at/all: "), "{missing}");
         let empty = tempfile::NamedTempFile::new_in(FOLDER).unwrap();

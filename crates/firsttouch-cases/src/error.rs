@@ -71,3 +71,14 @@ pub struct Missing {
     /// The command or the machine that has it.
     pub remedy: String,
 }
+
+impl Missing {
+    pub(crate) fn new(what: impl Into<String>, remedy: &str) -> Missing {
+        Missing { what: what.into(), remedy: remedy.to_owned() }
+    }
+
+    /// Of who needs AVX2 where the processor has none.
+    pub(crate) fn avx2() -> Missing {
+        Missing::new("the processor has no AVX2", "a processor of x86-64-v3")
+    }
+}

@@ -12,7 +12,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, python_script};
+use crate::outside::{missing_numpy, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::texts;
@@ -29,33 +29,23 @@ static ABOUT: About = About {
     summary: "exclusive-or of words at random places of a table, none lost",
     source: "RandomAccess of the HPC Challenge",
     parameters: &[
-        Parameter {
-            name: "table",
-            meaning: "size of the table, rounded down to a power of two",
-            kind: Kind::Bytes(64, 1 << 40),
-            default: "1G",
-            quick: "256M",
-        },
-        Parameter {
-            name: "updates",
-            meaning: "updates of a step, of all threads together; the benchmark makes four for each word",
-            kind: Kind::Count(1, 1 << 44),
-            default: "32000000",
-            quick: "4000000",
-        },
+        Parameter::new(
+            "table",
+            "size of the table, rounded down to a power of two",
+            Kind::Bytes(64, 1 << 40),
+            ["1G", "256M"],
+        ),
+        Parameter::new(
+            "updates",
+            "updates of a step, of all threads together; the benchmark makes four for each word",
+            Kind::Count(1, 1 << 44),
+            ["32000000", "4000000"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "atomic",
-            meaning: "atomic, each thread its share of the updates",
-            alternative: false,
-        },
-        Variant {
-            name: "owned",
-            meaning: "each thread draws all numbers and changes its own part of the table",
-            alternative: false,
-        },
-        Variant { name: "numpy", meaning: "NumPy's bitwise_xor.at, one thread", alternative: true },
+        Variant::ours("atomic", "atomic, each thread its share of the updates"),
+        Variant::ours("owned", "each thread draws all numbers and changes its own part of the table"),
+        Variant::others("numpy", "NumPy's bitwise_xor.at, one thread"),
     ],
     steps: 2,
     unit: Unit::Rate("GUP/s"),
@@ -71,10 +61,7 @@ impl Case for Gups {
     }
 
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
-        match variant.name {
-            "numpy" => missing_module("numpy", path, "sudo apt install python3-numpy"),
-            _ => None,
-        }
+        if variant.name == "numpy" { missing_numpy(path) } else { None }
     }
 
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
@@ -162,7 +149,7 @@ const LINE: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
+    use crate::here::stepped;
 
     #[test]
     fn no_update_is_lost_whatever_the_way() {
@@ -175,24 +162,13 @@ mod tests {
                 number = (number << 1) ^ if number < 0 { 7 } else { 0 };
                 table[number as usize & (entries as usize - 1)] ^= number as u64;
             }
-            let chosen = [("table", entries * 8), ("updates", updates)];
-            let chosen = chosen.map(|(name, value)| (name.to_owned(), value.to_string()));
-            let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
+            let chosen = [("table", &*(entries * 8).to_string()), ("updates", &updates.to_string())];
             for variant in ABOUT.variants.iter().filter(|variant| !variant.alternative) {
                 for threads in [1, 2] {
-                    let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
-                    let mut given =
-                        Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-                    let Prepared::Here(mut workload) = Gups.prepare(&mut given).unwrap() else {
-                        panic!("outside")
-                    };
-                    for _ in 0..2 {
-                        workload.reset(&mut team);
-                        workload.step(&mut team);
-                        let expected = Checksum::of_words(table.iter().copied());
-                        assert_eq!(workload.checksum(), expected, "{} {entries} {updates}", variant.name);
-                    }
-                    assert_eq!(workload.work(), Work { bytes: 128 * updates, operations: updates });
+                    let seen = stepped(&Gups, variant.name, &chosen, threads);
+                    let expected = Checksum::of_words(table.iter().copied());
+                    let work = Work { bytes: 128 * updates, operations: updates };
+                    assert_eq!(seen, (expected, work), "{} {entries} {updates}", variant.name);
                 }
             }
         }

@@ -46,65 +46,45 @@ static ABOUT: About = About {
     summary: "digests of chunks that producers fill and one consumer hashes",
     source: "Intel ISA-L: Cryptographic Hashes for Cloud Storage",
     parameters: &[
-        Parameter {
-            name: "producers",
-            meaning: "producers, each with a chunk of its own; threads but the first stand for them in turn",
-            kind: Kind::Count(1, 4096),
-            default: "16",
-            quick: "16",
-        },
-        Parameter {
-            name: "speed",
-            meaning: "MB/s (10^6 bytes) that each producer makes; 0 for as many as it can",
-            kind: Kind::Count(0, 1_000_000),
-            default: "0",
-            quick: "0",
-        },
-        Parameter {
-            name: "chunk-size",
-            meaning: "bytes of a chunk, hashed as a message of its own",
-            kind: Kind::Bytes(1, 1 << 31),
-            default: "4M",
-            quick: "4M",
-        },
-        Parameter {
-            name: "total-size",
-            meaning: "bytes of a step, rounded up to whole chunks",
-            kind: Kind::Bytes(1, 1 << 44),
-            default: "2G",
-            quick: "64M",
-        },
-        Parameter {
-            name: "algorithm",
-            meaning: "the hash function",
-            kind: Kind::Word(Algorithm::WORDS),
-            default: "sha256",
-            quick: "sha256",
-        },
+        Parameter::new(
+            "producers",
+            "producers, each with a chunk of its own; threads but the first stand for them in turn",
+            Kind::Count(1, 4096),
+            ["16", "16"],
+        ),
+        Parameter::new(
+            "speed",
+            "MB/s (10^6 bytes) that each producer makes; 0 for as many as it can",
+            Kind::Count(0, 1_000_000),
+            ["0", "0"],
+        ),
+        Parameter::new(
+            "chunk-size",
+            "bytes of a chunk, hashed as a message of its own",
+            Kind::Bytes(1, 1 << 31),
+            ["4M", "4M"],
+        ),
+        Parameter::new(
+            "total-size",
+            "bytes of a step, rounded up to whole chunks",
+            Kind::Bytes(1, 1 << 44),
+            ["2G", "64M"],
+        ),
+        Parameter::new("algorithm", "the hash function", Kind::Word(Algorithm::WORDS), ["sha256", "sha256"]),
     ],
     variants: &[
-        Variant {
-            name: "multi-buffer",
-            meaning: "messages side by side in the widest vectors there are, or few of them by the processor's own instructions",
-            alternative: false,
-        },
-        Variant {
-            name: "multi-buffer-avx2",
-            meaning: "the same in vectors of 256 bits at most",
-            alternative: false,
-        },
-        Variant {
-            name: "single-buffer",
-            meaning: "one message after another, by the processor's own instructions where it has them",
-            alternative: false,
-        },
-        Variant { name: "portable", meaning: "one message after another, in plain code", alternative: false },
-        Variant {
-            name: "openssl",
-            meaning: "OpenSSL's EVP digests, one message after another",
-            alternative: true,
-        },
-        Variant { name: "isa-l", meaning: "the job managers of ISA-L crypto", alternative: true },
+        Variant::ours(
+            "multi-buffer",
+            "messages side by side in the widest vectors there are, or few of them by the processor's own instructions",
+        ),
+        Variant::ours("multi-buffer-avx2", "the same in vectors of 256 bits at most"),
+        Variant::ours(
+            "single-buffer",
+            "one message after another, by the processor's own instructions where it has them",
+        ),
+        Variant::ours("portable", "one message after another, in plain code"),
+        Variant::others("openssl", "OpenSSL's EVP digests, one message after another"),
+        Variant::others("isa-l", "the job managers of ISA-L crypto"),
     ],
     steps: 4,
     unit: Unit::Bandwidth,
@@ -118,10 +98,7 @@ impl Case for Hash {
 
     fn missing(&self, variant: &Variant, _: Option<&OsStr>) -> Option<Missing> {
         match variant.name {
-            "multi-buffer-avx2" => engine::avx2(Algorithm::Md5).is_none().then(|| Missing {
-                what: "the processor has no AVX2".to_owned(),
-                remedy: "a processor of x86-64-v3".to_owned(),
-            }),
+            "multi-buffer-avx2" => engine::avx2(Algorithm::Md5).is_none().then(Missing::avx2),
             "openssl" => openssl::open().err(),
             "isa-l" => isal::open().err(),
             _ => None,

@@ -23,9 +23,8 @@ impl Isal {
         for name in ["xor_gen", "ec_init_tables", "ec_encode_data"] {
             // SAFETY: nothing is done with what is found.
             let found = unsafe { isal.library.get::<*const c_void>(name) };
-            found.map_err(|_| Missing {
-                what: format!("libisal.so.2 has no {name}"),
-                remedy: "sudo apt install libisal2".to_owned(),
+            found.map_err(|_| {
+                Missing::new(format!("libisal.so.2 has no {name}"), "sudo apt install libisal2")
             })?;
         }
         Ok(isal)

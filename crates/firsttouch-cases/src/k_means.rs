@@ -34,62 +34,36 @@ static ABOUT: About = About {
     summary: "the nearest of some centres to each point in three dimensions, and where asked, centres that move to the means",
     source: "Kostrov, What to Do When Auto-Vectorization Fails?",
     parameters: &[
-        Parameter {
-            name: "points",
-            meaning: "points, in single precision",
-            kind: Kind::Count(1, 1 << 31),
-            default: "1000000",
-            quick: "400000",
-        },
-        Parameter {
-            name: "clusters",
-            meaning: "centres, which are some of the points; no more than there are points",
-            kind: Kind::Count(1, 1 << 20),
-            default: "1000",
-            quick: "250",
-        },
-        Parameter {
-            name: "rounds",
-            meaning: "assignments of a step",
-            kind: Kind::Count(1, 1 << 20),
-            default: "10",
-            quick: "2",
-        },
-        Parameter {
-            name: "centres",
-            meaning: "`still`: every round is the same assignment; `moving`: after each round centres move to the means of their points (Lloyd's algorithm), and one more assignment ends the step",
-            kind: Kind::Word(&["still", "moving"]),
-            default: "still",
-            quick: "still",
-        },
+        Parameter::new(
+            "points",
+            "points, in single precision",
+            Kind::Count(1, 1 << 31),
+            ["1000000", "400000"],
+        ),
+        Parameter::new(
+            "clusters",
+            "centres, which are some of the points; no more than there are points",
+            Kind::Count(1, 1 << 20),
+            ["1000", "250"],
+        ),
+        Parameter::new("rounds", "assignments of a step", Kind::Count(1, 1 << 20), ["10", "2"]),
+        Parameter::new(
+            "centres",
+            "`still`: every round is the same assignment; `moving`: after each round centres move to the means of their points (Lloyd's algorithm), and one more assignment ends the step",
+            Kind::Word(&["still", "moving"]),
+            ["still", "still"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "groups",
-            meaning: "least distance of sixteen centres at a time, by vector instructions",
-            alternative: false,
-        },
-        Variant { name: "portable", meaning: "the same, by what every processor has", alternative: false },
-        Variant {
-            name: "branching",
-            meaning: "the article's loop before: a branch keeps the nearest",
-            alternative: false,
-        },
-        Variant {
-            name: "printed",
-            meaning: "the article's loops after, as printed: by vector instructions, with the least distance and no nearest centre",
-            alternative: false,
-        },
-        Variant {
-            name: "scikit-learn",
-            meaning: "scikit-learn: predict of KMeans, and fit where centres move",
-            alternative: true,
-        },
-        Variant {
-            name: "faiss",
-            meaning: "FAISS: search of IndexFlatL2, and Kmeans where centres move",
-            alternative: true,
-        },
+        Variant::ours("groups", "least distance of sixteen centres at a time, by vector instructions"),
+        Variant::ours("portable", "the same, by what every processor has"),
+        Variant::ours("branching", "the article's loop before: a branch keeps the nearest"),
+        Variant::ours(
+            "printed",
+            "the article's loops after, as printed: by vector instructions, with the least distance and no nearest centre",
+        ),
+        Variant::others("scikit-learn", "scikit-learn: predict of KMeans, and fit where centres move"),
+        Variant::others("faiss", "FAISS: search of IndexFlatL2, and Kmeans where centres move"),
     ],
     steps: 2,
     unit: Unit::Rate("GFLOP/s"),
@@ -271,31 +245,13 @@ impl Workload for Clustering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Arrays;
-    use crate::parameter::Arguments;
+    use crate::here::{prepared, stepped};
 
-    fn prepared(
-        variant: &str,
-        chosen: &[(&str, &str)],
-        threads: usize,
-    ) -> Result<(Prepared, Team), CaseError> {
-        let chosen: Vec<_> =
-            chosen.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let arguments = Arguments::of(&ABOUT, &chosen, true)?;
-        let mut team = Team::of_this_process(threads).unwrap();
-        let variant = ABOUT.variant(variant).unwrap();
-        let mut given = Given { arguments: &arguments, variant, arrays: &Arrays::default(), team: &mut team };
-        KMeans.prepare(&mut given).map(|prepared| (prepared, team))
-    }
-
-    fn stepped(variant: &str, chosen: &[(&str, &str)], threads: usize) -> (f64, Work) {
-        let (Prepared::Here(mut workload), mut team) = prepared(variant, chosen, threads).unwrap() else {
-            panic!("{variant} is ours");
+    fn sum(variant: &str, chosen: &[(&str, &str)], threads: usize) -> f64 {
+        let (Checksum::Near { value, .. }, _) = stepped(&KMeans, variant, chosen, threads) else {
+            panic!("sums are of distances")
         };
-        workload.step(&mut team);
-        workload.step(&mut team);
-        let Checksum::Near { value, .. } = workload.checksum() else { panic!("sums are of distances") };
-        (value, workload.work())
+        value
     }
 
     /// Lloyd's algorithm, all in double precision, one thing after the other.
@@ -329,7 +285,7 @@ mod tests {
             let still = naive(points, clusters, 0);
             for variant in ["groups", "portable", "branching", "printed"] {
                 for threads in [1, 2] {
-                    let (sum, _) = stepped(variant, &chosen, threads);
+                    let sum = sum(variant, &chosen, threads);
                     assert!((sum - still).abs() <= 1e-6 * still, "{variant}: {sum}, not {still}");
                 }
             }
@@ -342,7 +298,7 @@ mod tests {
         let chosen = [("points", "1000"), ("clusters", "17"), ("rounds", "3"), ("centres", "moving")];
         assert!(wanted < 0.98 * naive(1000, 17, 0), "points come nearer to their centres");
         for variant in ["groups", "portable", "branching"] {
-            let (sum, _) = stepped(variant, &chosen, 2);
+            let sum = sum(variant, &chosen, 2);
             assert!((sum - wanted).abs() <= 1e-5 * wanted, "{variant}: {sum}, not {wanted}");
         }
     }
@@ -350,7 +306,8 @@ mod tests {
     #[test]
     fn work_is_what_is_read_written_and_multiplied() {
         let chosen = [("points", "1000"), ("clusters", "10"), ("rounds", "3")];
-        let work = |centres| stepped("groups", &[&chosen[..], &[("centres", centres)]].concat(), 1).1;
+        let work =
+            |centres| stepped(&KMeans, "groups", &[&chosen[..], &[("centres", centres)]].concat(), 1).1;
         // Three coordinates and a label of four bytes each.
         assert_eq!(work("still"), Work { bytes: 3 * 1000 * 16, operations: 3 * 1000 * 10 * 6 });
         assert_eq!(work("moving"), Work { bytes: 4 * 1000 * 16, operations: 4 * 1000 * 10 * 6 });
@@ -358,8 +315,11 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_is_refused() {
-        let many = prepared("groups", &[("points", "3"), ("clusters", "4")], 1).unwrap_err();
+        let mut team = Team::of_this_process(1).unwrap();
+        let few = [("points", "3"), ("clusters", "4")];
+        let many = prepared(&KMeans, "groups", &few, &mut team).unwrap_err();
         assert_eq!(many.to_string(), "3 points are no 4 clusters");
-        prepared("printed", &[("points", "100"), ("clusters", "4"), ("centres", "moving")], 1).unwrap_err();
+        let moving = [("points", "100"), ("clusters", "4"), ("centres", "moving")];
+        prepared(&KMeans, "printed", &moving, &mut team).unwrap_err();
     }
 }

@@ -18,29 +18,16 @@ static ABOUT: About = About {
     summary: "reads that wait for one another, along a cycle through all lines of a table",
     source: "lat_mem_rd of lmbench (McVoy and Staelin), with lines in random order",
     parameters: &[
-        Parameter {
-            name: "table",
-            meaning: "size of the table",
-            kind: Kind::Bytes(64, 1 << 40),
-            default: "1G",
-            quick: "256M",
-        },
-        Parameter {
-            name: "reads",
-            meaning: "reads of a step",
-            kind: Kind::Count(1, 1 << 40),
-            default: "4000000",
-            quick: "500000",
-        },
-        Parameter {
-            name: "order",
-            meaning: "lines in any order, or those of a page of 4 KiB one after the other: then few reads look up a page",
-            kind: Kind::Word(&["any", "pages"]),
-            default: "any",
-            quick: "any",
-        },
+        Parameter::new("table", "size of the table", Kind::Bytes(64, 1 << 40), ["1G", "256M"]),
+        Parameter::new("reads", "reads of a step", Kind::Count(1, 1 << 40), ["4000000", "500000"]),
+        Parameter::new(
+            "order",
+            "lines in any order, or those of a page of 4 KiB one after the other: then few reads look up a page",
+            Kind::Word(&["any", "pages"]),
+            ["any", "any"],
+        ),
     ],
-    variants: &[Variant { name: "chain", meaning: "one thread, one chain", alternative: false }],
+    variants: &[Variant::ours("chain", "one thread, one chain")],
     steps: 2,
     unit: Unit::Latency("ns/read"),
     bound: Some(Limit::Latency),
@@ -96,19 +83,11 @@ const SEED: u64 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
+    use crate::here::stepped;
 
     fn walk(order: &str, reads: u64) -> (Checksum, Work) {
-        let chosen = [("table", "64K"), ("order", order), ("reads", &reads.to_string())]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let (arrays, mut team) = (Arrays::default(), Team::of_this_process(2).unwrap());
-        let variant = &ABOUT.variants[0];
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-        let Prepared::Here(mut workload) = Latency.prepare(&mut given).unwrap() else { panic!("outside") };
-        workload.step(&mut team);
-        workload.step(&mut team);
-        (workload.checksum(), workload.work())
+        let chosen = [("table", "64K"), ("order", order), ("reads", &reads.to_string())];
+        stepped(&Latency, ABOUT.variants[0].name, &chosen, 2)
     }
 
     #[test]

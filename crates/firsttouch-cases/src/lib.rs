@@ -31,6 +31,8 @@ pub mod gather;
 mod gram_schmidt;
 mod gups;
 mod hash;
+#[cfg(test)]
+mod here;
 pub mod hilbert;
 #[expect(unsafe_code, reason = "foreign functions")]
 mod isal;

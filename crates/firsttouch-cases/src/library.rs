@@ -11,9 +11,8 @@ use libloading::Library;
 pub(crate) fn open(files: &[&str], remedy: &str) -> Result<Library, Missing> {
     // SAFETY: these are libraries of computation, which do nothing when they are loaded but look at the processor.
     let opened = files.iter().find_map(|file| unsafe { Library::new(*file) }.ok());
-    opened.ok_or_else(|| Missing {
-        what: format!("{} is not installed", files.first().unwrap_or(&"the library")),
-        remedy: remedy.to_owned(),
+    opened.ok_or_else(|| {
+        Missing::new(format!("{} is not installed", files.first().unwrap_or(&"the library")), remedy)
     })
 }
 

@@ -58,9 +58,7 @@ pub(crate) fn missing_r(path: Option<&OsStr>) -> Option<Missing> {
 
 /// What is missing of a program on a search path.
 pub(crate) fn missing_program(program: &str, path: Option<&OsStr>, remedy: &str) -> Option<Missing> {
-    on_path(program, path)
-        .is_none()
-        .then(|| Missing { what: format!("{program} is not installed"), remedy: remedy.to_owned() })
+    on_path(program, path).is_none().then(|| Missing::new(format!("{program} is not installed"), remedy))
 }
 
 /// What is missing of a module of Python: found by a look at where modules lie, without loading it.
@@ -70,7 +68,11 @@ pub(crate) fn missing_module(module: &str, path: Option<&OsStr>, remedy: &str) -
     }
     let look = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
     let found = python(look, module, path).is_some();
-    (!found).then(|| Missing { what: format!("python3 has no module {module}"), remedy: remedy.to_owned() })
+    (!found).then(|| Missing::new(format!("python3 has no module {module}"), remedy))
+}
+
+pub(crate) fn missing_numpy(path: Option<&OsStr>) -> Option<Missing> {
+    missing_module("numpy", path, "sudo apt install python3-numpy")
 }
 
 /// What is missing of a package of Python's that is there, but before this release, of a major and a minor number; one that does
@@ -85,7 +87,7 @@ pub(crate) fn missing_release(
     let release = python(look, package, path)?;
     older(&release, least)
         .then(|| format!("{package} {release} is older than {}.{}", least.0, least.1))
-        .map(|what| Missing { what, remedy: remedy.to_owned() })
+        .map(|what| Missing::new(what, remedy))
 }
 
 /// Whether a release such as 1.2.1 comes before a major and a minor number.

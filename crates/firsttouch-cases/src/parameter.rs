@@ -19,6 +19,18 @@ pub struct Parameter {
     pub quick: &'static str,
 }
 
+impl Parameter {
+    /// One with its usual value and that of a quick look.
+    pub(crate) const fn new(
+        name: &'static str,
+        meaning: &'static str,
+        kind: Kind,
+        [default, quick]: [&'static str; 2],
+    ) -> Parameter {
+        Parameter { name, meaning, kind, default, quick }
+    }
+}
+
 /// What values can be.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {

@@ -28,50 +28,34 @@ static ABOUT: About = About {
     summary: "parity of ten blocks by exclusive-or, across them and within them",
     source: ARTICLE,
     parameters: &[
-        Parameter {
-            name: "block",
-            meaning: "size of a block, rounded down to a multiple of 640 bytes",
-            kind: Kind::Bytes(640, 1 << 30),
-            default: "64M",
-            quick: "8M",
-        },
-        Parameter {
-            name: "code",
-            meaning: "horizontal parity, or vertical parity as well",
-            kind: Kind::Word(&["10+1", "10+2"]),
-            default: "10+2",
-            quick: "10+2",
-        },
-        Parameter {
-            name: "work",
-            meaning: "makes the parity, or a lost block again (10+1), or a sector that all blocks lost (10+2)",
-            kind: Kind::Word(&["encode", "rebuild"]),
-            default: "encode",
-            quick: "encode",
-        },
+        Parameter::new(
+            "block",
+            "size of a block, rounded down to a multiple of 640 bytes",
+            Kind::Bytes(640, 1 << 30),
+            ["64M", "8M"],
+        ),
+        Parameter::new(
+            "code",
+            "horizontal parity, or vertical parity as well",
+            Kind::Word(&["10+1", "10+2"]),
+            ["10+2", "10+2"],
+        ),
+        Parameter::new(
+            "work",
+            "makes the parity, or a lost block again (10+1), or a sector that all blocks lost (10+2)",
+            Kind::Word(&["encode", "rebuild"]),
+            ["encode", "encode"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "one-pass",
-            meaning: "all sources of a target at once, and all targets of a few lines before the next: memory is read once",
-            alternative: false,
-        },
-        Variant {
-            name: "array",
-            meaning: "all sources of a target at once, one target after the other",
-            alternative: false,
-        },
-        Variant { name: "pairs", meaning: "two operands at a time, in vectors", alternative: false },
-        Variant {
-            name: "galois",
-            meaning: "two operands at a time, in a plain loop over words",
-            alternative: false,
-        },
-        Variant {
-            name: "isa-l",
-            meaning: "xor_gen of Intel's library, in the form of an array",
-            alternative: true,
-        },
+        Variant::ours(
+            "one-pass",
+            "all sources of a target at once, and all targets of a few lines before the next: memory is read once",
+        ),
+        Variant::ours("array", "all sources of a target at once, one target after the other"),
+        Variant::ours("pairs", "two operands at a time, in vectors"),
+        Variant::ours("galois", "two operands at a time, in a plain loop over words"),
+        Variant::others("isa-l", "xor_gen of Intel's library, in the form of an array"),
     ],
     steps: 5,
     unit: Unit::Bandwidth,
@@ -248,26 +232,9 @@ fn combine(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
+    use crate::Arrays;
+    use crate::here::stepped;
     use proptest::prelude::*;
-
-    fn run(
-        variant: &'static Variant,
-        bytes: usize,
-        code: &str,
-        work: &str,
-        threads: usize,
-    ) -> (Checksum, Work) {
-        let chosen = [("block", bytes.to_string()), ("code", code.to_owned()), ("work", work.to_owned())];
-        let chosen = chosen.map(|(name, value)| (name.to_owned(), value));
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-        let Prepared::Here(mut workload) = Parity.prepare(&mut given).unwrap() else { panic!("outside") };
-        workload.step(&mut team);
-        workload.step(&mut team);
-        (workload.checksum(), workload.work())
-    }
 
     /// A word of a block, which has `sector` words in each of its ten sectors.
     fn word(sector: usize, block: usize, row: usize, place: usize) -> u64 {
@@ -300,7 +267,8 @@ mod tests {
                 for variant in ABOUT.variants.iter().filter(|variant| Parity.missing(variant, None).is_none())
                 {
                     for threads in [1, 2] {
-                        let seen = run(variant, bytes, code, work, threads);
+                        let chosen = [("block", &*bytes.to_string()), ("code", code), ("work", work)];
+                        let seen = stepped(&Parity, variant.name, &chosen, threads);
                         assert_eq!(seen, expected, "{} {code} {work} {bytes}", variant.name);
                     }
                 }

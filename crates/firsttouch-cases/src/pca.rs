@@ -11,7 +11,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, missing_release, python_script};
+use crate::outside::{missing_module, missing_numpy, missing_release, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::simd::Instructions;
@@ -32,52 +32,29 @@ static ABOUT: About = About {
     summary: "principal components: eigenvalues and eigenvectors of the correlations of a tall matrix's columns",
     source: "Improving the Performance of Principal Component Analysis with Intel Data Analytics Acceleration Library",
     parameters: &[
-        Parameter {
-            name: "rows",
-            meaning: "observations",
-            kind: Kind::Count(2, 1 << 31),
-            default: "1000000",
-            quick: "200000",
-        },
-        Parameter {
-            name: "columns",
-            meaning: "variables, in double precision",
-            kind: Kind::Count(1, 1000),
-            default: "50",
-            quick: "50",
-        },
-        Parameter {
-            name: "matrix",
-            meaning: "whose eigenvectors: `correlation`, or `covariance` of columns as they are",
-            kind: Kind::Word(&["correlation", "covariance"]),
-            default: "correlation",
-            quick: "correlation",
-        },
+        Parameter::new("rows", "observations", Kind::Count(2, 1 << 31), ["1000000", "200000"]),
+        Parameter::new("columns", "variables, in double precision", Kind::Count(1, 1000), ["50", "50"]),
+        Parameter::new(
+            "matrix",
+            "whose eigenvectors: `correlation`, or `covariance` of columns as they are",
+            Kind::Word(&["correlation", "covariance"]),
+            ["correlation", "correlation"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "one-pass",
-            meaning: "products and sums at once, about the mean of the first rows",
-            alternative: false,
-        },
-        Variant { name: "two-pass", meaning: "means first, then products about them", alternative: false },
-        Variant { name: "portable", meaning: "one pass, by what every processor has", alternative: false },
-        Variant { name: "numpy", meaning: "NumPy: corrcoef or cov, and eigh", alternative: true },
-        Variant {
-            name: "numpy-gram",
-            meaning: "NumPy: X'X of the matrix as it is, means taken out afterwards, and eigh",
-            alternative: true,
-        },
-        Variant {
-            name: "scikit-learn",
-            meaning: "scikit-learn: PCA by covariance_eigh, after StandardScaler for correlations",
-            alternative: true,
-        },
-        Variant {
-            name: "scikit-learn-svd",
-            meaning: "the same by svd_solver=full, the article's other method",
-            alternative: true,
-        },
+        Variant::ours("one-pass", "products and sums at once, about the mean of the first rows"),
+        Variant::ours("two-pass", "means first, then products about them"),
+        Variant::ours("portable", "one pass, by what every processor has"),
+        Variant::others("numpy", "NumPy: corrcoef or cov, and eigh"),
+        Variant::others(
+            "numpy-gram",
+            "NumPy: X'X of the matrix as it is, means taken out afterwards, and eigh",
+        ),
+        Variant::others(
+            "scikit-learn",
+            "scikit-learn: PCA by covariance_eigh, after StandardScaler for correlations",
+        ),
+        Variant::others("scikit-learn-svd", "the same by svd_solver=full, the article's other method"),
     ],
     steps: 3,
     unit: Unit::Bandwidth,
@@ -95,7 +72,7 @@ impl Case for Pca {
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
         let scikit_learn = || missing_module("sklearn", path, "pip install scikit-learn");
         match variant.name {
-            "numpy" | "numpy-gram" => missing_module("numpy", path, "sudo apt install python3-numpy"),
+            "numpy" | "numpy-gram" => missing_numpy(path),
             "scikit-learn" => scikit_learn().or_else(|| {
                 // The first that has the solver covariance_eigh.
                 missing_release("scikit-learn", (1, 5), path, "pip install 'scikit-learn>=1.5'")
@@ -237,33 +214,17 @@ impl Workload for Analysing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Arrays;
-    use crate::parameter::Arguments;
-
-    fn stepped(variant: &str, chosen: &[(&str, &str)], threads: usize) -> (Checksum, Work) {
-        let chosen: Vec<_> =
-            chosen.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let mut team = Team::of_this_process(threads).unwrap();
-        let variant = ABOUT.variant(variant).unwrap();
-        let mut given = Given { arguments: &arguments, variant, arrays: &Arrays::default(), team: &mut team };
-        let Prepared::Here(mut workload) = Pca.prepare(&mut given).unwrap() else {
-            panic!("{variant:?} is ours")
-        };
-        workload.step(&mut team);
-        workload.step(&mut team);
-        (workload.checksum(), workload.work())
-    }
+    use crate::here::stepped;
 
     #[test]
     fn all_ways_come_to_the_same_however_many_rows_a_thread_has() {
         for (rows, columns) in [("2", "1"), ("65", "7"), ("1000", "8"), ("777", "33")] {
             for matrix in ["correlation", "covariance"] {
                 let chosen = [("rows", rows), ("columns", columns), ("matrix", matrix)];
-                let first = stepped("two-pass", &chosen, 1).0;
+                let first = stepped(&Pca, "two-pass", &chosen, 1).0;
                 for (variant, threads) in [("one-pass", 1), ("one-pass", 2), ("two-pass", 2), ("portable", 2)]
                 {
-                    let seen = stepped(variant, &chosen, threads).0;
+                    let seen = stepped(&Pca, variant, &chosen, threads).0;
                     assert!(first.agrees(seen), "{variant} {chosen:?}: {seen:?}, not {first:?}");
                 }
             }
@@ -273,7 +234,7 @@ mod tests {
     #[test]
     fn the_matrix_is_read_once() {
         let chosen = [("rows", "100"), ("columns", "7")];
-        assert_eq!(stepped("one-pass", &chosen, 1).1, Work { bytes: 100 * 7 * 8, operations: 0 });
+        assert_eq!(stepped(&Pca, "one-pass", &chosen, 1).1, Work { bytes: 100 * 7 * 8, operations: 0 });
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) use hilbert::Hilbert;
 
 use crate::case::{About, Case, Given, Prepared, Unit, Variant};
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, missing_r, python_script, r_script};
+use crate::outside::{missing_numpy, missing_r, python_script, r_script};
 use crate::parameter::{Kind, Parameter};
 use crate::texts::{self, Text};
 use std::ffi::OsStr;
@@ -28,8 +28,8 @@ pub(crate) struct InR {
 /// The article.
 const ARTICLE: &str = "Nakano and Nakama, Speeding up by using ISM-like calls";
 
-const R: Variant = Variant { name: "r", meaning: "R, as the article has it", alternative: false };
-const NUMPY: Variant = Variant { name: "numpy", meaning: "NumPy", alternative: true };
+const R: Variant = Variant::ours("r", "R, as the article has it");
+const NUMPY: Variant = Variant::others("numpy", "NumPy");
 
 /// A transform and its inverse.
 pub(crate) const FFT: InR = InR {
@@ -37,13 +37,12 @@ pub(crate) const FFT: InR = InR {
         name: "fft",
         summary: "Fourier transform of complex numbers, there and back, and whether they are what they were",
         source: ARTICLE,
-        parameters: &[Parameter {
-            name: "length",
-            meaning: "complex numbers; the article has 10000000 and 2^24, 16777216",
-            kind: Kind::Count(1, 1 << 31),
-            default: "10000000",
-            quick: "1000000",
-        }],
+        parameters: &[Parameter::new(
+            "length",
+            "complex numbers; the article has 10000000 and 2^24, 16777216",
+            Kind::Count(1, 1 << 31),
+            ["10000000", "1000000"],
+        )],
         variants: &[R, NUMPY],
         steps: 1,
         unit: Unit::Time,
@@ -60,35 +59,21 @@ pub(crate) const LM: InR = InR {
         summary: "least squares of many responses on the same predictors: lm(y~x)",
         source: ARTICLE,
         parameters: &[
-            Parameter {
-                name: "responses",
-                meaning: "columns of y",
-                kind: Kind::Count(1, 1 << 31),
-                default: "10000",
-                quick: "500",
-            },
-            Parameter {
-                name: "rows",
-                meaning: "observations",
-                kind: Kind::Count(2, 1 << 31),
-                default: "5000",
-                quick: "5000",
-            },
-            Parameter {
-                name: "predictors",
-                meaning: "columns of x, to which a constant comes",
-                kind: Kind::Count(1, 1 << 20),
-                default: "100",
-                quick: "10",
-            },
+            Parameter::new("responses", "columns of y", Kind::Count(1, 1 << 31), ["10000", "500"]),
+            Parameter::new("rows", "observations", Kind::Count(2, 1 << 31), ["5000", "5000"]),
+            Parameter::new(
+                "predictors",
+                "columns of x, to which a constant comes",
+                Kind::Count(1, 1 << 20),
+                ["100", "10"],
+            ),
         ],
         variants: &[
             R,
-            Variant {
-                name: "r-lm.fit",
-                meaning: "R's .lm.fit, the same decomposition without formula and model frame",
-                alternative: true,
-            },
+            Variant::others(
+                "r-lm.fit",
+                "R's .lm.fit, the same decomposition without formula and model frame",
+            ),
         ],
         steps: 1,
         unit: Unit::Time,
@@ -108,20 +93,18 @@ pub(crate) const SORT: InR = InR {
         summary: "sorting whole numbers",
         source: ARTICLE,
         parameters: &[
-            Parameter {
-                name: "length",
-                meaning: "numbers, from 1 on",
-                kind: Kind::Count(1, (1 << 31) - 1),
-                default: "100000000",
-                quick: "4000000",
-            },
-            Parameter {
-                name: "input",
-                meaning: "`shuffled`: sort(sample.int(N)); `compact`: sort(1:N) as printed, which R has not stored since 3.5 and need not sort",
-                kind: Kind::Word(&["shuffled", "compact"]),
-                default: "shuffled",
-                quick: "shuffled",
-            },
+            Parameter::new(
+                "length",
+                "numbers, from 1 on",
+                Kind::Count(1, (1 << 31) - 1),
+                ["100000000", "4000000"],
+            ),
+            Parameter::new(
+                "input",
+                "`shuffled`: sort(sample.int(N)); `compact`: sort(1:N) as printed, which R has not stored since 3.5 and need not sort",
+                Kind::Word(&["shuffled", "compact"]),
+                ["shuffled", "shuffled"],
+            ),
         ],
         variants: &[R, NUMPY],
         steps: 1,
@@ -139,7 +122,7 @@ impl Case for InR {
 
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
         match variant.name {
-            "numpy" => missing_module("numpy", path, "sudo apt install python3-numpy"),
+            "numpy" => missing_numpy(path),
             _ => missing_r(path),
         }
     }

@@ -29,30 +29,24 @@ static ABOUT: About = About {
     summary: "three blocks of parity for nine of data, or three lost blocks again",
     source: "Tencent Ultra-Cold Storage System Optimization with Intel ISA-L – A Case Study",
     parameters: &[
-        Parameter {
-            name: "block",
-            meaning: "size of a block, rounded down to a multiple of 64 bytes",
-            kind: Kind::Bytes(64, 1 << 30),
-            default: "64M",
-            quick: "8M",
-        },
-        Parameter {
-            name: "work",
-            meaning: "makes the parity, or three lost blocks again",
-            kind: Kind::Word(&["encode", "rebuild"]),
-            default: "encode",
-            quick: "encode",
-        },
+        Parameter::new(
+            "block",
+            "size of a block, rounded down to a multiple of 64 bytes",
+            Kind::Bytes(64, 1 << 30),
+            ["64M", "8M"],
+        ),
+        Parameter::new(
+            "work",
+            "makes the parity, or three lost blocks again",
+            Kind::Word(&["encode", "rebuild"]),
+            ["encode", "encode"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "affine",
-            meaning: "multiplies 64 bytes by one instruction (GFNI), where the processor has it",
-            alternative: false,
-        },
-        Variant { name: "shuffle", meaning: "looks halves of 32 bytes up by two (AVX2)", alternative: false },
-        Variant { name: "tables", meaning: "looks up byte by byte", alternative: false },
-        Variant { name: "isa-l", meaning: "ec_encode_data of Intel's library", alternative: true },
+        Variant::ours("affine", "multiplies 64 bytes by one instruction (GFNI), where the processor has it"),
+        Variant::ours("shuffle", "looks halves of 32 bytes up by two (AVX2)"),
+        Variant::ours("tables", "looks up byte by byte"),
+        Variant::others("isa-l", "ec_encode_data of Intel's library"),
     ],
     steps: 3,
     unit: Unit::Bandwidth,
@@ -75,10 +69,7 @@ impl Case for ReedSolomon {
     fn missing(&self, variant: &Variant, _: Option<&OsStr>) -> Option<Missing> {
         match variant.name {
             "isa-l" => Isal::open().err(),
-            "shuffle" if product::shuffle().is_none() => Some(Missing {
-                what: "the processor has no AVX2".to_owned(),
-                remedy: "one of x86-64-v3".to_owned(),
-            }),
+            "shuffle" if product::shuffle().is_none() => Some(Missing::avx2()),
             _ => None,
         }
     }
@@ -160,20 +151,7 @@ fn combine(form: &Form, block: usize, matrix: &Matrix, data: &[u64], targets: &m
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
-
-    fn run(variant: &'static Variant, block: usize, work: &str, threads: usize) -> (Checksum, Work) {
-        let chosen = [("block".to_owned(), block.to_string()), ("work".to_owned(), work.to_owned())];
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-        let Prepared::Here(mut workload) = ReedSolomon.prepare(&mut given).unwrap() else {
-            panic!("outside")
-        };
-        workload.step(&mut team);
-        workload.step(&mut team);
-        (workload.checksum(), workload.work())
-    }
+    use crate::here::stepped;
 
     #[test]
     fn parity_is_what_the_field_says_and_lost_blocks_come_back() {
@@ -198,20 +176,12 @@ mod tests {
                 ABOUT.variants.iter().filter(|variant| ReedSolomon.missing(variant, None).is_none())
             {
                 for threads in [1, 2] {
-                    let bytes = block as u64;
-                    let work = Work { bytes: 12 * bytes, operations: 27 * bytes };
-                    assert_eq!(
-                        run(variant, block, "encode", threads),
-                        (encoded, work),
-                        "{} {block}",
-                        variant.name
-                    );
-                    assert_eq!(
-                        run(variant, block, "rebuild", threads),
-                        (rebuilt, work),
-                        "{} {block}",
-                        variant.name
-                    );
+                    let work = Work { bytes: 12 * block as u64, operations: 27 * block as u64 };
+                    for (what, expected) in [("encode", encoded), ("rebuild", rebuilt)] {
+                        let chosen = [("block", &*block.to_string()), ("work", what)];
+                        let seen = stepped(&ReedSolomon, variant.name, &chosen, threads);
+                        assert_eq!(seen, (expected, work), "{} {block} {what}", variant.name);
+                    }
                 }
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct Start {
 const ARTICLE: &str = "An Implementation of Fast memset() Using Hardware Accelerators";
 
 const fn variant(name: &'static str, meaning: &'static str) -> Variant {
-    Variant { name, meaning, alternative: false }
+    Variant::ours(name, meaning)
 }
 
 /// A Java virtual machine, to its end.
@@ -35,13 +35,12 @@ pub(crate) const JVM: Start = Start {
         name: "jvm",
         summary: "start of a Java virtual machine that touches all of its heap at once (AlwaysPreTouch)",
         source: ARTICLE,
-        parameters: &[Parameter {
-            name: "heap",
-            meaning: "bytes of its heap",
-            kind: Kind::Bytes(64 << 20, 1 << 40),
-            default: "2G",
-            quick: "256M",
-        }],
+        parameters: &[Parameter::new(
+            "heap",
+            "bytes of its heap",
+            Kind::Bytes(64 << 20, 1 << 40),
+            ["2G", "256M"],
+        )],
         variants: &[
             variant("serial", "the serial collector: one thread touches"),
             variant("parallel", "the parallel collector, whose threads share the work"),
@@ -64,27 +63,24 @@ pub(crate) const POSTGRESQL: Start = Start {
         summary: "start of a PostgreSQL server, the first read of a table into its shared buffers, and its stop",
         source: ARTICLE,
         parameters: &[
-            Parameter {
-                name: "buffers",
-                meaning: "bytes of its shared buffers, of which the table fills seven tenths",
-                kind: Kind::Bytes(16 << 20, 1 << 40),
-                default: "2G",
-                quick: "128M",
-            },
-            Parameter {
-                name: "reads",
-                meaning: "how often the table is read: from the second time on into buffers that are there, so that the difference is all that placing can save",
-                kind: Kind::Count(1, 100),
-                default: "1",
-                quick: "1",
-            },
-            Parameter {
-                name: "huge-pages",
-                meaning: "the server's own setting: `on` takes reserved pages, which the pool has to have",
-                kind: Kind::Word(&["off", "on", "try"]),
-                default: "off",
-                quick: "off",
-            },
+            Parameter::new(
+                "buffers",
+                "bytes of its shared buffers, of which the table fills seven tenths",
+                Kind::Bytes(16 << 20, 1 << 40),
+                ["2G", "128M"],
+            ),
+            Parameter::new(
+                "reads",
+                "how often the table is read: from the second time on into buffers that are there, so that the difference is all that placing can save",
+                Kind::Count(1, 100),
+                ["1", "1"],
+            ),
+            Parameter::new(
+                "huge-pages",
+                "the server's own setting: `on` takes reserved pages, which the pool has to have",
+                Kind::Word(&["off", "on", "try"]),
+                ["off", "off"],
+            ),
         ],
         variants: &[variant("prewarm", "read by pg_prewarm")],
         steps: 1,
@@ -100,10 +96,7 @@ pub(crate) const POSTGRESQL: Start = Start {
         let mut folders = installed.map(|version| version.path().join("bin"));
         let is_there =
             on_path("pg_ctl", path).is_some() || folders.any(|folder| Path::is_file(&folder.join("pg_ctl")));
-        (!is_there).then(|| Missing {
-            what: "PostgreSQL is not installed".to_owned(),
-            remedy: "sudo apt install postgresql".to_owned(),
-        })
+        (!is_there).then(|| Missing::new("PostgreSQL is not installed", "sudo apt install postgresql"))
     },
 };
 

@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, python_script};
+use crate::outside::{missing_numpy, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::texts;
@@ -24,30 +24,27 @@ static ABOUT: About = About {
     summary: "copies, scales, adds arrays of doubles, or two of these at once",
     source: "STREAM (McCalpin)",
     parameters: &[
-        Parameter {
-            name: "kernel",
-            meaning: "c = a, b = 3c, c = a + b, or a = b + 3c",
-            kind: Kind::Word(&["copy", "scale", "add", "triad"]),
-            default: "triad",
-            quick: "triad",
-        },
-        Parameter {
-            name: "array",
-            meaning: "size of each of the three arrays",
-            kind: Kind::Bytes(64, 1 << 40),
-            default: "512M",
-            quick: "128M",
-        },
+        Parameter::new(
+            "kernel",
+            "c = a, b = 3c, c = a + b, or a = b + 3c",
+            Kind::Word(&["copy", "scale", "add", "triad"]),
+            ["triad", "triad"],
+        ),
+        Parameter::new(
+            "array",
+            "size of each of the three arrays",
+            Kind::Bytes(64, 1 << 40),
+            ["512M", "128M"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "past-caches",
-            meaning: "vectors, stored past the caches: a line that is written is not read first",
-            alternative: false,
-        },
-        Variant { name: "regular", meaning: "vectors, stored through the caches", alternative: false },
-        Variant { name: "plain", meaning: "what the compiler makes of a plain loop", alternative: false },
-        Variant { name: "numpy", meaning: "NumPy, one thread", alternative: true },
+        Variant::ours(
+            "past-caches",
+            "vectors, stored past the caches: a line that is written is not read first",
+        ),
+        Variant::ours("regular", "vectors, stored through the caches"),
+        Variant::ours("plain", "what the compiler makes of a plain loop"),
+        Variant::others("numpy", "NumPy, one thread"),
     ],
     steps: 10,
     unit: Unit::Bandwidth,
@@ -60,10 +57,7 @@ impl Case for Stream {
     }
 
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
-        match variant.name {
-            "numpy" => missing_module("numpy", path, "sudo apt install python3-numpy"),
-            _ => None,
-        }
+        if variant.name == "numpy" { missing_numpy(path) } else { None }
     }
 
     fn prepare(&self, given: &mut Given<'_>) -> Result<Prepared, CaseError> {
@@ -156,18 +150,7 @@ impl Workload for Streaming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arguments, Arrays};
-
-    fn prepared(kernel: &str, variant: &str, bytes: usize, team: &mut Team) -> Box<dyn Workload> {
-        let chosen = [("kernel".to_owned(), kernel.to_owned()), ("array".to_owned(), bytes.to_string())];
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let (arrays, variant) = (Arrays::default(), ABOUT.variant(variant).unwrap());
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team };
-        match Stream.prepare(&mut given).unwrap() {
-            Prepared::Here(workload) => workload,
-            Prepared::Outside(outside) => panic!("{outside:?}"),
-        }
-    }
+    use crate::here::stepped;
 
     #[test]
     fn kernels_do_what_mccalpin_says_and_count_it_so() {
@@ -184,12 +167,10 @@ mod tests {
             let expected = Checksum::of_words((0..ELEMENTS).map(|place| element(place).to_bits()));
             for variant in ["past-caches", "regular", "plain"] {
                 for threads in [1, 2] {
-                    let mut team = Team::of_this_process(threads).unwrap();
-                    let mut workload = prepared(kernel, variant, ELEMENTS as usize * 8, &mut team);
-                    workload.step(&mut team);
-                    assert_eq!(workload.checksum(), expected, "{kernel} {variant}");
+                    let chosen = [("kernel", kernel), ("array", &*(ELEMENTS * 8).to_string())];
+                    let seen = stepped(&Stream, variant, &chosen, threads);
                     let work = Work { bytes: bytes * ELEMENTS, operations: operations * ELEMENTS };
-                    assert_eq!(workload.work(), work, "{kernel}");
+                    assert_eq!(seen, (expected, work), "{kernel} {variant}");
                 }
             }
         }

@@ -19,7 +19,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
-use crate::outside::{missing_module, python_script};
+use crate::outside::{missing_module, missing_numpy, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
 use crate::texts;
@@ -37,51 +37,32 @@ static ABOUT: About = About {
     summary: "logarithms, exponentials, inverse hyperbolic cosines of arrays",
     source: "Thread Parallelism in Cython; Implementing a masked SVML-like function explicitly in user defined way",
     parameters: &[
-        Parameter {
-            name: "function",
-            meaning: "log(a)*log(b) on [-1, 1); exp(a) where a > 0, or acosh(a) where a > 1, otherwise 0, on [-8, 8)",
-            kind: Kind::Word(Function::WORDS),
-            default: "log-log",
-            quick: "log-log",
-        },
-        Parameter {
-            name: "elements",
-            meaning: "doubles of each array; the articles have 104857600 and 8388608",
-            kind: Kind::Count(1, 1 << 37),
-            default: "104857600",
-            quick: "4194304",
-        },
+        Parameter::new(
+            "function",
+            "log(a)*log(b) on [-1, 1); exp(a) where a > 0, or acosh(a) where a > 1, otherwise 0, on [-8, 8)",
+            Kind::Word(Function::WORDS),
+            ["log-log", "log-log"],
+        ),
+        Parameter::new(
+            "elements",
+            "doubles of each array; the articles have 104857600 and 8388608",
+            Kind::Count(1, 1 << 37),
+            ["104857600", "4194304"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "fused",
-            meaning: "one pass in the widest vectors, stored past the caches",
-            alternative: false,
-        },
-        Variant { name: "regular", meaning: "the same, stored through the caches", alternative: false },
-        Variant {
-            name: "unmasked",
-            meaning: "as fused; elements that are not wanted are computed as they are, and left out",
-            alternative: false,
-        },
-        Variant { name: "fused-avx2", meaning: "as fused, in vectors of 256 bits", alternative: false },
-        Variant {
-            name: "branching",
-            meaning: "a plain loop with a branch, and the C library's functions",
-            alternative: false,
-        },
-        Variant {
-            name: "sleef",
-            meaning: "SLEEF's functions (1.0 units in the last place) in the loop of fused",
-            alternative: true,
-        },
-        Variant {
-            name: "libmvec",
-            meaning: "glibc's vector functions in the loop of fused",
-            alternative: true,
-        },
-        Variant { name: "numpy", meaning: "NumPy, one thread", alternative: true },
-        Variant { name: "numba", meaning: "Numba's prange", alternative: true },
+        Variant::ours("fused", "one pass in the widest vectors, stored past the caches"),
+        Variant::ours("regular", "the same, stored through the caches"),
+        Variant::ours(
+            "unmasked",
+            "as fused; elements that are not wanted are computed as they are, and left out",
+        ),
+        Variant::ours("fused-avx2", "as fused, in vectors of 256 bits"),
+        Variant::ours("branching", "a plain loop with a branch, and the C library's functions"),
+        Variant::others("sleef", "SLEEF's functions (1.0 units in the last place) in the loop of fused"),
+        Variant::others("libmvec", "glibc's vector functions in the loop of fused"),
+        Variant::others("numpy", "NumPy, one thread"),
+        Variant::others("numba", "Numba's prange"),
     ],
     steps: 8,
     unit: Unit::Latency("ns/element"),
@@ -127,10 +108,6 @@ fn computing(function: Function, variant: &str) -> Result<Computing, CaseError> 
     Ok(Computing::Ours(vectors.unwrap_or_else(|| pass::branching(function))))
 }
 
-fn no_avx2() -> Missing {
-    Missing { what: "the processor has no AVX2".to_owned(), remedy: "a processor of x86-64-v3".to_owned() }
-}
-
 impl Case for VecMath {
     fn about(&self) -> &'static About {
         &ABOUT
@@ -138,12 +115,12 @@ impl Case for VecMath {
 
     fn missing(&self, variant: &Variant, path: Option<&OsStr>) -> Option<Missing> {
         match variant.name {
-            "fused-avx2" => pass::avx2(Function::LogLog).is_none().then(no_avx2),
+            "fused-avx2" => pass::avx2(Function::LogLog).is_none().then(Missing::avx2),
             #[cfg(target_arch = "x86_64")]
             "sleef" | "libmvec" => vendor(variant.name)?.open().err(),
             #[cfg(not(target_arch = "x86_64"))]
-            "sleef" | "libmvec" => Some(no_avx2()),
-            "numpy" => missing_module("numpy", path, "sudo apt install python3-numpy"),
+            "sleef" | "libmvec" => Some(Missing::avx2()),
+            "numpy" => missing_numpy(path),
             "numba" => missing_module("numba", path, "pip install numba"),
             _ => None,
         }

@@ -1,24 +1,14 @@
 use super::{ABOUT, Balance};
-use crate::case::{Case, Given, Prepared, Work, Workload};
-use crate::{Arguments, Arrays, Checksum};
+use crate::Checksum;
+use crate::case::{Case, Work};
+use crate::here::workload;
 use firsttouch_balance::generate::{KNeighbor, Work as Loads};
 use firsttouch_runtime::programs::Jacobi;
 use firsttouch_threads::Team;
 
-fn prepared(variant: &str, threads: usize, chosen: &[(&str, &str)]) -> (Box<dyn Workload>, Team) {
-    let chosen: Vec<_> = chosen.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-    let (arrays, mut team) = (Arrays::default(), Team::of_this_process(threads).unwrap());
-    let variant = ABOUT.variant(variant).unwrap();
-    let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-    match Balance.prepare(&mut given).unwrap() {
-        Prepared::Here(workload) => (workload, team),
-        Prepared::Outside(outside) => panic!("{outside:?}"),
-    }
-}
-
 fn comes_to(variant: &str, threads: usize, chosen: &[(&str, &str)]) -> (Checksum, Work) {
-    let (mut workload, mut team) = prepared(variant, threads, chosen);
+    let mut team = Team::of_this_process(threads).unwrap();
+    let mut workload = workload(&Balance, variant, chosen, &mut team);
     // A step begins anew: the second comes to the same.
     let mut found = Vec::new();
     for _ in 0..2 {
@@ -154,7 +144,8 @@ fn every_strategy_comes_to_the_same_and_says_what_it_moved() {
         for variant in here {
             assert_eq!(comes_to(variant.name, 2, &chosen), expected, "{benchmark} {}", variant.name);
         }
-        let (mut workload, mut team) = prepared("greedy", 2, &chosen);
+        let mut team = Team::of_this_process(2).unwrap();
+        let mut workload = workload(&Balance, "greedy", &chosen, &mut team);
         workload.reset(&mut team);
         workload.step(&mut team);
         let notes = workload.notes();

@@ -15,10 +15,7 @@ pub(super) trait Codec: Send {
 /// A function of a library.
 #[expect(unsafe_code, reason = "a library in C")]
 pub(super) fn function<F: Copy>(library: &Library, name: &str) -> Result<F, Missing> {
-    let lacks = |_| Missing {
-        what: format!("the library has no {name}"),
-        remedy: "another version of the library".to_owned(),
-    };
+    let lacks = |_| Missing::new(format!("the library has no {name}"), "another version of the library");
     // SAFETY: callers name the type that the library's manual gives the function, and call it as that.
     let symbol: Symbol<'_, F> = unsafe { library.get(name) }.map_err(lacks)?;
     Ok(*symbol)

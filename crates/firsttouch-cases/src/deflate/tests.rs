@@ -2,7 +2,8 @@
 
 use super::codecs::Vendor;
 use super::{ABOUT, Deflate, read, room, text};
-use crate::{Arguments, Arrays, Case, CaseError, Checksum, Given, Prepared, Work};
+use crate::here::{prepared, workload};
+use crate::{Case, Checksum, Work};
 use firsttouch_measure::mix;
 use firsttouch_threads::Team;
 use proptest::prelude::*;
@@ -70,13 +71,6 @@ fn text_is_as_compressible_as_source_code() {
     assert!((4.5..6.5).contains(&ratio), "{ratio}");
 }
 
-fn prepared(choices: &[(&str, &str)], variant: &str, team: &mut Team) -> Result<Prepared, CaseError> {
-    let chosen: Vec<_> = choices.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-    let (arrays, variant) = (Arrays::default(), ABOUT.variant(variant).unwrap());
-    Deflate.prepare(&mut Given { arguments: &arguments, variant, arrays: &arrays, team })
-}
-
 /// Chunks more and fewer than threads, whole and not, both ways: always the bytes of the files.
 #[test]
 fn chunks_of_files_come_back_as_they_were() {
@@ -104,9 +98,7 @@ fn chunks_of_files_come_back_as_they_were() {
         ] {
             let mut team = Team::new(&[vec![0; threads]]).unwrap();
             let choices = [("input", input), ("chunk-size", chunk), ("direction", direction), ("level", "6")];
-            let Prepared::Here(mut workload) = prepared(&choices, variant.name, &mut team).unwrap() else {
-                panic!("it runs here")
-            };
+            let mut workload = workload(&Deflate, variant.name, &choices, &mut team);
             workload.step(&mut team);
             assert_eq!(workload.checksum(), expected, "{} {direction} {chunk}", variant.name);
             assert_eq!(workload.work(), Work { bytes: 10_780, operations: 0 });
@@ -118,9 +110,10 @@ fn chunks_of_files_come_back_as_they_were() {
 #[test]
 fn what_cannot_be_read_is_said() {
     let mut team = Team::of_this_process(1).unwrap();
-    let error = prepared(&[("input", "/nowhere/at/all")], "flate2", &mut team).unwrap_err();
+    let error = prepared(&Deflate, "flate2", &[("input", "/nowhere/at/all")], &mut team).unwrap_err();
     assert!(error.to_string().starts_with("`input` cannot be read: /nowhere/at/all: "), "{error}");
     let folder = tempfile::tempdir().unwrap();
-    let error = prepared(&[("input", folder.path().to_str().unwrap())], "flate2", &mut team).unwrap_err();
+    let empty = [("input", folder.path().to_str().unwrap())];
+    let error = prepared(&Deflate, "flate2", &empty, &mut team).unwrap_err();
     assert!(error.to_string().starts_with("`input` has no bytes: "), "{error}");
 }

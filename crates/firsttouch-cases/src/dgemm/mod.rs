@@ -32,78 +32,47 @@ static ABOUT: About = About {
     summary: "product of two matrices in double precision, by packed blocks",
     source: "Intel Xeon Phi Processor 7200 Family Memory Management Optimizations",
     parameters: &[
-        Parameter {
-            name: "n",
-            meaning: "rows and columns of each matrix",
-            kind: Kind::Count(1, 1 << 20),
-            default: "4096",
-            quick: "1024",
-        },
-        Parameter {
-            name: "depth",
-            meaning: "columns of A and rows of B that are packed at a time",
-            kind: Kind::Count(1, 1 << 20),
-            default: "512",
-            quick: "512",
-        },
-        Parameter {
-            name: "columns",
-            meaning: "columns of a block of C",
-            kind: Kind::Count(1, 1 << 20),
-            default: "224",
-            quick: "224",
-        },
-        Parameter {
-            name: "rows",
-            meaning: "rows of a block of C",
-            kind: Kind::Count(1, 1 << 20),
-            default: "120",
-            quick: "120",
-        },
-        Parameter {
-            name: "schedule",
-            meaning: "how blocks of C are handed out, as in OpenMP; auto is guided with chunks of 4",
-            kind: Kind::Word(&["auto", "static", "dynamic", "guided"]),
-            default: "auto",
-            quick: "auto",
-        },
-        Parameter {
-            name: "chunk",
-            meaning: "blocks that are handed out at a time, at least; 0 is what OpenMP takes when nothing is said",
-            kind: Kind::Count(0, 1 << 20),
-            default: "0",
-            quick: "0",
-        },
-        Parameter {
-            name: "ahead-l2",
-            meaning: "steps ahead at which strips are prefetched into the second-level cache; 0 does not",
-            kind: Kind::Count(0, 4096),
-            default: "0",
-            quick: "0",
-        },
-        Parameter {
-            name: "ahead-l1",
-            meaning: "steps ahead at which strips are prefetched into the first-level cache; 0 does not",
-            kind: Kind::Count(0, 4096),
-            default: "16",
-            quick: "16",
-        },
+        Parameter::new("n", "rows and columns of each matrix", Kind::Count(1, 1 << 20), ["4096", "1024"]),
+        Parameter::new(
+            "depth",
+            "columns of A and rows of B that are packed at a time",
+            Kind::Count(1, 1 << 20),
+            ["512", "512"],
+        ),
+        Parameter::new("columns", "columns of a block of C", Kind::Count(1, 1 << 20), ["224", "224"]),
+        Parameter::new("rows", "rows of a block of C", Kind::Count(1, 1 << 20), ["120", "120"]),
+        Parameter::new(
+            "schedule",
+            "how blocks of C are handed out, as in OpenMP; auto is guided with chunks of 4",
+            Kind::Word(&["auto", "static", "dynamic", "guided"]),
+            ["auto", "auto"],
+        ),
+        Parameter::new(
+            "chunk",
+            "blocks that are handed out at a time, at least; 0 is what OpenMP takes when nothing is said",
+            Kind::Count(0, 1 << 20),
+            ["0", "0"],
+        ),
+        Parameter::new(
+            "ahead-l2",
+            "steps ahead at which strips are prefetched into the second-level cache; 0 does not",
+            Kind::Count(0, 4096),
+            ["0", "0"],
+        ),
+        Parameter::new(
+            "ahead-l1",
+            "steps ahead at which strips are prefetched into the first-level cache; 0 does not",
+            Kind::Count(0, 4096),
+            ["16", "16"],
+        ),
     ],
     variants: &[
-        Variant {
-            name: "packed",
-            meaning: "tiles of 24 x 8 by AVX-512, else 8 x 6 by AVX2, else 8 x 4 by plain code",
-            alternative: false,
-        },
-        Variant {
-            name: "8x28",
-            meaning: "the article's tile by AVX-512, with sums in 28 registers",
-            alternative: false,
-        },
-        Variant { name: "avx2", meaning: "tiles of 8 x 6 by AVX2", alternative: false },
-        Variant { name: "portable", meaning: "tiles of 8 x 4 by plain code", alternative: false },
-        Variant { name: "openblas", meaning: "OpenBLAS", alternative: true },
-        Variant { name: "blis", meaning: "BLIS", alternative: true },
+        Variant::ours("packed", "tiles of 24 x 8 by AVX-512, else 8 x 6 by AVX2, else 8 x 4 by plain code"),
+        Variant::ours("8x28", "the article's tile by AVX-512, with sums in 28 registers"),
+        Variant::ours("avx2", "tiles of 8 x 6 by AVX2"),
+        Variant::ours("portable", "tiles of 8 x 4 by plain code"),
+        Variant::others("openblas", "OpenBLAS"),
+        Variant::others("blis", "BLIS"),
     ],
     steps: 3,
     unit: Unit::Rate("GFLOP/s"),
@@ -168,9 +137,11 @@ fn package(variant: &Variant) -> Option<Package> {
 fn kernel(variant: &Variant) -> Result<Kernel, Missing> {
     match variant.name {
         "packed" => Ok(Kernel::best()),
-        name => Kernel::of(name).ok_or_else(|| Missing {
-            what: format!("the processor has no {}", if name == "avx2" { "AVX2" } else { "AVX-512" }),
-            remedy: "a machine that has it".to_owned(),
+        name => Kernel::of(name).ok_or_else(|| {
+            Missing::new(
+                format!("the processor has no {}", if name == "avx2" { "AVX2" } else { "AVX-512" }),
+                "a machine that has it",
+            )
         }),
     }
 }
@@ -231,17 +202,14 @@ impl Workload for Multiplying {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Arrays;
+    use crate::here::workload;
+    use crate::parameter::Arguments;
 
     #[test]
     fn work_is_counted_by_hand() {
         // Three matrices of 3 by 3 doubles; each element of the product takes three multiplications and three additions.
-        let chosen = [("n".to_owned(), "3".to_owned())];
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
-        let (variant, arrays) = (&ABOUT.variants[0], Arrays::default());
         let mut team = Team::of_this_process(2).unwrap();
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-        let Prepared::Here(mut workload) = Dgemm.prepare(&mut given).unwrap() else { panic!() };
+        let mut workload = workload(&Dgemm, ABOUT.variants[0].name, &[("n", "3")], &mut team);
         assert_eq!(workload.work(), Work { bytes: 216, operations: 54 });
         workload.step(&mut team);
         let value = |row: usize, column: usize| -> f64 {

@@ -61,9 +61,8 @@ impl IsaL {
         macro_rules! function {
             ($kind:ty, $what:literal) => {{
                 let name = format!("isal_{name}_ctx_mgr_{}", $what);
-                let lacks = |_| Missing {
-                    what: format!("libisal_crypto.so.2 has no {name}"),
-                    remedy: "ISA-L crypto 2.25 or later".to_owned(),
+                let lacks = |_| {
+                    Missing::new(format!("libisal_crypto.so.2 has no {name}"), "ISA-L crypto 2.25 or later")
                 };
                 // SAFETY: that is the prototype of the function in the library's headers.
                 let symbol: Symbol<'_, $kind> = unsafe { library.get(name.as_str()) }.map_err(lacks)?;

@@ -59,6 +59,17 @@ pub(super) trait Plain: Lanes {}
 impl Plain for u32 {}
 impl Plain for u64 {}
 
+/// Operations of the trait: what each makes of lanes.
+macro_rules! operations {
+    ($($name:ident($self:ident, $($argument:ident: $kind:ty),+) = $made:expr;)+) => {
+        $(#[inline(always)]
+        fn $name($self, $($argument: $kind),+) -> Self {
+            $made
+        })+
+    };
+}
+pub(super) use operations;
+
 macro_rules! one_lane {
     ($word:ty, $wide:literal) => {
         #[expect(unsafe_code, reason = "the trait asks for what vectors need")]
@@ -88,44 +99,15 @@ macro_rules! one_lane {
                 std::array::from_fn(|word| read(words[word]))
             }
 
-            #[inline(always)]
-            fn add(self, other: $word) -> $word {
-                self.wrapping_add(other)
-            }
-
-            #[inline(always)]
-            fn rotated(self, bits: u32) -> $word {
-                self.rotate_right(bits)
-            }
-
-            #[inline(always)]
-            fn shifted(self, bits: u32) -> $word {
-                self >> bits
-            }
-
-            #[inline(always)]
-            fn choose(self, yes: $word, no: $word) -> $word {
-                no ^ (self & (yes ^ no))
-            }
-
-            #[inline(always)]
-            fn majority(self, second: $word, third: $word) -> $word {
-                (self & second) | (third & (self | second))
-            }
-
-            #[inline(always)]
-            fn exclusive(self, other: $word) -> $word {
-                self ^ other
-            }
-
-            #[inline(always)]
-            fn parity(self, second: $word, third: $word) -> $word {
-                self ^ second ^ third
-            }
-
-            #[inline(always)]
-            fn crossed(self, second: $word, third: $word) -> $word {
-                self ^ (second | !third)
+            operations! {
+                add(self, other: $word) = self.wrapping_add(other);
+                rotated(self, bits: u32) = self.rotate_right(bits);
+                shifted(self, bits: u32) = self >> bits;
+                choose(self, yes: $word, no: $word) = no ^ (self & (yes ^ no));
+                majority(self, second: $word, third: $word) = (self & second) | (third & (self | second));
+                exclusive(self, other: $word) = self ^ other;
+                parity(self, second: $word, third: $word) = self ^ second ^ third;
+                crossed(self, second: $word, third: $word) = self ^ (second | !third);
             }
         }
     };
@@ -170,43 +152,17 @@ impl<L: Lanes> Lanes for Twice<L> {
         std::array::from_fn(|word| Twice(first[word], second[word]))
     }
 
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Twice(self.0.add(other.0), self.1.add(other.1))
-    }
-
-    #[inline(always)]
-    fn rotated(self, bits: u32) -> Self {
-        Twice(self.0.rotated(bits), self.1.rotated(bits))
-    }
-
-    #[inline(always)]
-    fn shifted(self, bits: u32) -> Self {
-        Twice(self.0.shifted(bits), self.1.shifted(bits))
-    }
-
-    #[inline(always)]
-    fn choose(self, yes: Self, no: Self) -> Self {
-        Twice(self.0.choose(yes.0, no.0), self.1.choose(yes.1, no.1))
-    }
-
-    #[inline(always)]
-    fn majority(self, second: Self, third: Self) -> Self {
-        Twice(self.0.majority(second.0, third.0), self.1.majority(second.1, third.1))
-    }
-
-    #[inline(always)]
-    fn exclusive(self, other: Self) -> Self {
-        Twice(self.0.exclusive(other.0), self.1.exclusive(other.1))
-    }
-
-    #[inline(always)]
-    fn parity(self, second: Self, third: Self) -> Self {
-        Twice(self.0.parity(second.0, third.0), self.1.parity(second.1, third.1))
-    }
-
-    #[inline(always)]
-    fn crossed(self, second: Self, third: Self) -> Self {
-        Twice(self.0.crossed(second.0, third.0), self.1.crossed(second.1, third.1))
+    operations! {
+        add(self, other: Self) = Twice(self.0.add(other.0), self.1.add(other.1));
+        rotated(self, bits: u32) = Twice(self.0.rotated(bits), self.1.rotated(bits));
+        shifted(self, bits: u32) = Twice(self.0.shifted(bits), self.1.shifted(bits));
+        choose(self, yes: Self, no: Self) = Twice(self.0.choose(yes.0, no.0), self.1.choose(yes.1, no.1));
+        majority(self, second: Self, third: Self) =
+            Twice(self.0.majority(second.0, third.0), self.1.majority(second.1, third.1));
+        exclusive(self, other: Self) = Twice(self.0.exclusive(other.0), self.1.exclusive(other.1));
+        parity(self, second: Self, third: Self) =
+            Twice(self.0.parity(second.0, third.0), self.1.parity(second.1, third.1));
+        crossed(self, second: Self, third: Self) =
+            Twice(self.0.crossed(second.0, third.0), self.1.crossed(second.1, third.1));
     }
 }

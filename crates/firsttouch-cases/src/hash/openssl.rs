@@ -32,9 +32,11 @@ pub(super) fn open() -> Result<Library, Missing> {
 impl OpenSsl {
     pub(super) fn new(algorithm: Algorithm) -> Result<OpenSsl, Missing> {
         let library = open()?;
-        let lacks = |name: &CStr| Missing {
-            what: format!("libcrypto.so.3 has no {}", name.to_string_lossy()),
-            remedy: "OpenSSL 3 with its default provider".to_owned(),
+        let lacks = |name: &CStr| {
+            Missing::new(
+                format!("libcrypto.so.3 has no {}", name.to_string_lossy()),
+                "OpenSSL 3 with its default provider",
+            )
         };
         macro_rules! function {
             ($name:literal) => {{

@@ -5,7 +5,8 @@ use super::engine::{self, Paced};
 use super::manager::{Hasher, Job, Manager};
 use super::pipeline::{fill, weigh};
 use super::{ABOUT, Hash};
-use crate::{Arguments, Arrays, Case, Checksum, Given, Prepared};
+use crate::here::workload;
+use crate::{Case, Checksum};
 use firsttouch_threads::Team;
 use proptest::prelude::*;
 use sha2::Digest as _;
@@ -165,13 +166,8 @@ fn a_message_that_comes_later_takes_a_lane_beside_a_long_one() {
 }
 
 fn run(choices: &[(&str, &str)], variant: &str, threads: usize) -> (Checksum, u64, Vec<String>) {
-    let chosen: Vec<_> = choices.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
     let mut team = Team::new(&[vec![0; threads]]).unwrap();
-    let arrays = Arrays::default();
-    let variant = ABOUT.variant(variant).unwrap();
-    let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-    let Prepared::Here(mut workload) = Hash.prepare(&mut given).unwrap() else { panic!("it runs here") };
+    let mut workload = workload(&Hash, variant, choices, &mut team);
     workload.step(&mut team);
     (workload.checksum(), workload.work().bytes, workload.notes())
 }

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "vector instructions")]
 
 use super::algorithm::State;
-use super::lanes::Lanes;
+use super::lanes::{Lanes, operations};
 use std::arch::x86_64::*;
 
 /// Integers in a vector. Values are made by [`Vector::read`] and from other values only.
@@ -93,44 +93,15 @@ macro_rules! lanes {
                 words
             }
 
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                $lanes(self.0.$add(other.0))
-            }
-
-            #[inline(always)]
-            fn rotated(self, bits: u32) -> Self {
-                $lanes(self.0.$rotated(bits))
-            }
-
-            #[inline(always)]
-            fn shifted(self, bits: u32) -> Self {
-                $lanes(self.0.$shifted(bits))
-            }
-
-            #[inline(always)]
-            fn choose(self, yes: Self, no: Self) -> Self {
-                $lanes(self.0.choose(yes.0, no.0))
-            }
-
-            #[inline(always)]
-            fn majority(self, second: Self, third: Self) -> Self {
-                $lanes(self.0.majority(second.0, third.0))
-            }
-
-            #[inline(always)]
-            fn exclusive(self, other: Self) -> Self {
-                $lanes(self.0.exclusive(other.0))
-            }
-
-            #[inline(always)]
-            fn parity(self, second: Self, third: Self) -> Self {
-                $lanes(self.0.parity(second.0, third.0))
-            }
-
-            #[inline(always)]
-            fn crossed(self, second: Self, third: Self) -> Self {
-                $lanes(self.0.crossed(second.0, third.0))
+            operations! {
+                add(self, other: Self) = $lanes(self.0.$add(other.0));
+                rotated(self, bits: u32) = $lanes(self.0.$rotated(bits));
+                shifted(self, bits: u32) = $lanes(self.0.$shifted(bits));
+                choose(self, yes: Self, no: Self) = $lanes(self.0.choose(yes.0, no.0));
+                majority(self, second: Self, third: Self) = $lanes(self.0.majority(second.0, third.0));
+                exclusive(self, other: Self) = $lanes(self.0.exclusive(other.0));
+                parity(self, second: Self, third: Self) = $lanes(self.0.parity(second.0, third.0));
+                crossed(self, second: Self, third: Self) = $lanes(self.0.crossed(second.0, third.0));
             }
         }
     };
@@ -192,7 +163,7 @@ const fn swap(word_bytes: usize) -> [u8; 64] {
 }
 
 /// The trait's operations: each is what its intrinsic does, and may be executed because a value exists.
-macro_rules! operations {
+macro_rules! instructions {
     ($($name:ident($self:ident $(, $other:ident: $kind:ty)*) -> $answer:ty = $made:expr;)*) => {
         $(#[inline(always)]
         fn $name($self $(, $other: $kind)*) -> $answer {
@@ -211,7 +182,7 @@ impl Vector for __m512i {
         unsafe { _mm512_loadu_si512(from.cast()) }
     }
 
-    operations! {
+    instructions! {
         write(self) -> [u64; 8] = std::mem::transmute(self);
         every32(self, word: u32) -> Self = _mm512_set1_epi32(word as i32);
         every64(self, word: u64) -> Self = _mm512_set1_epi64(word as i64);
@@ -266,7 +237,7 @@ impl Vector for __m256i {
         unsafe { _mm256_loadu_si256(from.cast()) }
     }
 
-    operations! {
+    instructions! {
         write(self) -> [u64; 8] = std::mem::transmute([self, _mm256_setzero_si256()]);
         every32(self, word: u32) -> Self = _mm256_set1_epi32(word as i32);
         every64(self, word: u64) -> Self = _mm256_set1_epi64x(word as i64);

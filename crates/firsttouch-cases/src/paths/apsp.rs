@@ -25,31 +25,18 @@ static ABOUT: About = About {
     parameters: &[
         graph("streets"),
         scale("13", "10"),
-        Parameter {
-            name: "sources",
-            meaning: "nodes that are searched from; 0 is all of them",
-            kind: Kind::Count(0, u32::MAX as u64),
-            default: "0",
-            quick: "0",
-        },
+        Parameter::new(
+            "sources",
+            "nodes that are searched from; 0 is all of them",
+            Kind::Count(0, u32::MAX as u64),
+            ["0", "0"],
+        ),
         SEED,
     ],
     variants: &[
-        Variant {
-            name: "phast",
-            meaning: "sweeps over a contraction hierarchy, 32 sources at once; made beforehand",
-            alternative: false,
-        },
-        Variant {
-            name: "buckets",
-            meaning: "a search from each source with a bucket queue, each thread its own",
-            alternative: false,
-        },
-        Variant {
-            name: "heap",
-            meaning: "a search from each source by Dijkstra's algorithm with a heap: the reference",
-            alternative: false,
-        },
+        Variant::ours("phast", "sweeps over a contraction hierarchy, 32 sources at once; made beforehand"),
+        Variant::ours("buckets", "a search from each source with a bucket queue, each thread its own"),
+        Variant::ours("heap", "a search from each source by Dijkstra's algorithm with a heap: the reference"),
     ],
     steps: 1,
     unit: Unit::Rate("Garcs/s"),

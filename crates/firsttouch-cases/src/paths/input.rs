@@ -20,34 +20,31 @@ const DRAWS: u64 = 64;
 
 /// Which graph it is.
 pub(super) const fn graph(default: &'static str) -> Parameter {
-    Parameter {
-        name: "graph",
-        meaning: "streets, random, kronecker, or a file of a graph: DIMACS, Matrix Market, edge lists, METIS, GAP, ours",
-        kind: Kind::Text,
-        default,
-        quick: default,
-    }
+    Parameter::new(
+        "graph",
+        "streets, random, kronecker, or a file of a graph: DIMACS, Matrix Market, edge lists, METIS, GAP, ours",
+        Kind::Text,
+        [default, default],
+    )
 }
 
 /// Its size, if it is made.
 pub(super) const fn scale(default: &'static str, quick: &'static str) -> Parameter {
-    Parameter {
-        name: "scale",
-        meaning: "logarithm of the number of nodes of a graph that is made",
-        kind: Kind::Count(0, 31),
-        default,
-        quick,
-    }
+    Parameter::new(
+        "scale",
+        "logarithm of the number of nodes of a graph that is made",
+        Kind::Count(0, 31),
+        [default, quick],
+    )
 }
 
 /// What it is made of, and sources are drawn from.
-pub(super) const SEED: Parameter = Parameter {
-    name: "seed",
-    meaning: "another seed makes another graph, and draws other sources",
-    kind: Kind::Count(0, u64::MAX),
-    default: "1",
-    quick: "1",
-};
+pub(super) const SEED: Parameter = Parameter::new(
+    "seed",
+    "another seed makes another graph, and draws other sources",
+    Kind::Count(0, u64::MAX),
+    ["1", "1"],
+);
 
 /// A graph in memory.
 #[derive(Debug)]

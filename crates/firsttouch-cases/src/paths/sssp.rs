@@ -25,48 +25,27 @@ static ABOUT: About = About {
     parameters: &[
         graph("streets"),
         scale("21", "16"),
-        Parameter {
-            name: "sources",
-            meaning: "nodes that are searched from",
-            kind: Kind::Count(1, 1 << 24),
-            default: "16",
-            quick: "16",
-        },
-        Parameter {
-            name: "from",
-            meaning: "`drawn`, or the sources by their numbers in the file, separated by colons",
-            kind: Kind::Text,
-            default: "drawn",
-            quick: "drawn",
-        },
+        Parameter::new("sources", "nodes that are searched from", Kind::Count(1, 1 << 24), ["16", "16"]),
+        Parameter::new(
+            "from",
+            "`drawn`, or the sources by their numbers in the file, separated by colons",
+            Kind::Text,
+            ["drawn", "drawn"],
+        ),
         SEED,
     ],
     variants: &[
-        Variant {
-            name: "buckets",
-            meaning: "each thread its own sources, with a bucket queue; threads are bound",
-            alternative: false,
-        },
-        Variant {
-            name: "unbound",
-            meaning: "the same by threads that the scheduler places, as programs begin",
-            alternative: false,
-        },
-        Variant {
-            name: "heap",
-            meaning: "each thread its own sources, by Dijkstra's algorithm with a heap: the reference",
-            alternative: false,
-        },
-        Variant {
-            name: "delta",
-            meaning: "all threads on one source after the other, by delta-stepping",
-            alternative: false,
-        },
-        Variant {
-            name: "partitions",
-            meaning: "the same by owner-partitioned delta-stepping: each thread has nodes of its own",
-            alternative: false,
-        },
+        Variant::ours("buckets", "each thread its own sources, with a bucket queue; threads are bound"),
+        Variant::ours("unbound", "the same by threads that the scheduler places, as programs begin"),
+        Variant::ours(
+            "heap",
+            "each thread its own sources, by Dijkstra's algorithm with a heap: the reference",
+        ),
+        Variant::ours("delta", "all threads on one source after the other, by delta-stepping"),
+        Variant::ours(
+            "partitions",
+            "the same by owner-partitioned delta-stepping: each thread has nodes of its own",
+        ),
     ],
     steps: 2,
     unit: Unit::Rate("Garcs/s"),

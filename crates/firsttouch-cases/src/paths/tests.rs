@@ -1,5 +1,6 @@
 use super::{Apsp, Sssp, checksum};
-use crate::case::{Case, Given, Prepared, Work};
+use crate::case::{Case, Given, Work};
+use crate::here::{prepared, workload};
 use crate::{Arguments, ArrayPlace, Arrays, CaseError, Checksum};
 use firsttouch_graph::Summary;
 use firsttouch_memory::{NodePolicy, Pages};
@@ -49,18 +50,16 @@ fn come_to(case: &dyn Case, nodes: usize, arcs: &[Arc], from: &str) -> Vec<(Stri
     let file = folder.path().join("graph.gr");
     let lines = arcs.iter().map(|(tail, head, weight)| format!("a {} {} {weight}\n", tail + 1, head + 1));
     fs::write(&file, format!("p sp {nodes} {}\n{}", arcs.len(), lines.collect::<String>())).unwrap();
-    let mut chosen = vec![("graph".to_owned(), file.to_str().unwrap().to_owned())];
+    let mut chosen = vec![("graph", file.to_str().unwrap())];
     if case.about().name == "sssp" {
-        chosen.push(("from".to_owned(), from.to_owned()));
+        chosen.push(("from", from));
     }
-    let arguments = Arguments::of(case.about(), &chosen, true).unwrap();
     let cpu = firsttouch_linux::numa::affinity(0).unwrap().iter().next().unwrap();
     let mut found = Vec::new();
     for variant in case.about().variants {
         for groups in [vec![vec![cpu]], vec![vec![cpu, cpu]], vec![vec![cpu], vec![cpu, cpu]]] {
-            let (arrays, mut team) = (Arrays::default(), Team::new(&groups).unwrap());
-            let mut given = Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team };
-            let Prepared::Here(mut workload) = case.prepare(&mut given).unwrap() else { panic!("outside") };
+            let mut team = Team::new(&groups).unwrap();
+            let mut workload = workload(case, variant.name, &chosen, &mut team);
             for _ in 0..2 {
                 workload.reset(&mut team);
                 workload.step(&mut team);
@@ -112,12 +111,8 @@ fn work_is_counted_by_hand() {
 }
 
 fn refused(chosen: &[(&str, &str)]) -> CaseError {
-    let chosen: Vec<_> = chosen.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    let about = Sssp.about();
-    let arguments = Arguments::of(about, &chosen, true).unwrap();
-    let (arrays, mut team) = (Arrays::default(), Team::of_this_process(1).unwrap());
-    let variant = &about.variants[0];
-    Sssp.prepare(&mut Given { arguments: &arguments, variant, arrays: &arrays, team: &mut team }).unwrap_err()
+    let mut team = Team::of_this_process(1).unwrap();
+    prepared(&Sssp, Sssp.about().variants[0].name, chosen, &mut team).unwrap_err()
 }
 
 #[test]

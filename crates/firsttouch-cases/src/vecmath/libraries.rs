@@ -43,10 +43,7 @@ pub(super) enum Vendor {
 impl Vendor {
     pub(super) fn open(self) -> Result<Library, Missing> {
         if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
-            return Err(Missing {
-                what: "the processor has no AVX2".to_owned(),
-                remedy: "a processor of x86-64-v3".to_owned(),
-            });
+            return Err(Missing::avx2());
         }
         match self {
             Vendor::Sleef => library::open(&["libsleef.so.3"], "sudo apt install libsleef3"),
@@ -74,10 +71,8 @@ impl Theirs {
         };
         let wide = is_x86_feature_detected!("avx512f");
         let symbol = vendor.symbol(name, wide);
-        let lacks = |_| Missing {
-            what: format!("the library has no {symbol}"),
-            remedy: "a later version of the library".to_owned(),
-        };
+        let lacks =
+            |_| Missing::new(format!("the library has no {symbol}"), "a later version of the library");
         // SAFETY: these take and give a vector each, as the vector function ABI for x86-64 says and SLEEF's manual.
         let call = unsafe {
             if wide {

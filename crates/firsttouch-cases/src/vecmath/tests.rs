@@ -2,7 +2,8 @@
 
 use super::pass::{self, Function, How, Pass, c_acosh};
 use super::{ABOUT, VecMath, value};
-use crate::{Arguments, Arrays, Case, Given, Prepared, Work};
+use crate::Work;
+use crate::here::workload;
 use firsttouch_linux::numa;
 use firsttouch_measure::mix;
 use firsttouch_threads::Team;
@@ -262,14 +263,9 @@ proptest! {
 #[test]
 fn work_is_each_array_once() {
     for (function, arrays) in [("log-log", 3), ("masked-exp", 2), ("masked-acosh", 2)] {
-        let chosen =
-            [("function".to_owned(), function.to_owned()), ("elements".to_owned(), "1003".to_owned())];
-        let arguments = Arguments::of(&ABOUT, &chosen, true).unwrap();
         let mut team = Team::of_this_process(2).unwrap();
-        let arrays_of = Arrays::default();
-        let variant = &ABOUT.variants[0];
-        let mut given = Given { arguments: &arguments, variant, arrays: &arrays_of, team: &mut team };
-        let Prepared::Here(workload) = VecMath.prepare(&mut given).unwrap() else { panic!("it runs here") };
+        let chosen = [("function", function), ("elements", "1003")];
+        let workload = workload(&VecMath, ABOUT.variants[0].name, &chosen, &mut team);
         assert_eq!(workload.work(), Work { bytes: 1003 * 8 * arrays, operations: 1003 });
         // Each may run on one CPU alone, as the kernel tells.
         let cpus =
