@@ -38,6 +38,15 @@ macro_rules! as_ever {
     )*};
 }
 
+/// Structs are objects in what is read so, too.
+macro_rules! as_objects {
+    ($($method:ident($($word:ident: $kind:ty),*))*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($word: $kind,)* visitor: V) -> Result<V::Value, Self::Error> {
+            self.0.$method($($word,)* Objects(visitor))
+        }
+    )*};
+}
+
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     type Error = D::Error;
 
@@ -47,45 +56,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_identifier deserialize_ignored_any
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_option(Objects(visitor))
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_unit_struct(name, visitor)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_newtype_struct(name, Objects(visitor))
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_seq(Objects(visitor))
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple(length, Objects(visitor))
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        length: usize,
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple_struct(name, length, Objects(visitor))
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Objects(visitor))
+    as_objects! {
+        deserialize_option()
+        deserialize_unit_struct(name: &'static str)
+        deserialize_newtype_struct(name: &'static str)
+        deserialize_seq()
+        deserialize_tuple(length: usize)
+        deserialize_tuple_struct(name: &'static str, length: usize)
+        deserialize_map()
+        deserialize_enum(name: &'static str, variants: &'static [&'static str])
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -96,15 +75,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     ) -> Result<V::Value, D::Error> {
         self.deserialize_map(visitor)
     }
+}
 
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_enum(name, variants, Objects(visitor))
-    }
+/// What a reader offers is offered on, with structs as objects in it.
+macro_rules! offers {
+    ($($method:ident($reader:ident))*) => {$(
+        fn $method<R: $reader<'de>>(self, reader: R) -> Result<V::Value, R::Error> {
+            self.0.$method(Objects(reader))
+        }
+    )*};
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
@@ -122,24 +101,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
         self.0.visit_unit()
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, reader: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Objects(reader))
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, reader: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Objects(reader))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(Objects(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Objects(entries))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(Objects(variant))
+    offers! {
+        visit_some(Deserializer)
+        visit_newtype_struct(Deserializer)
+        visit_seq(SeqAccess)
+        visit_map(MapAccess)
+        visit_enum(EnumAccess)
     }
 }
 
@@ -203,15 +170,8 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Objects<A> {
         self.0.newtype_variant_seed(Objects(seed))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, A::Error> {
-        self.0.tuple_variant(length, Objects(visitor))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        keys: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, A::Error> {
-        self.0.struct_variant(keys, Objects(visitor))
+    as_objects! {
+        tuple_variant(length: usize)
+        struct_variant(keys: &'static [&'static str])
     }
 }
