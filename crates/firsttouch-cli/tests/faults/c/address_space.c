@@ -33,8 +33,7 @@ int main(int count, char **arguments)
     int rounds = count > 1 ? atoi(arguments[1]) : 3;
     for (int round = 0; round < rounds; round++) {
         // One block of nearly everything.
-        char *large = malloc(440 * MIB);
-        CHECK(large != NULL);
+        char *large = MADE(malloc(440 * MIB));
         touch(large, 440 * MIB);
         errno = 0;
         CHECK(malloc(200 * MIB) == NULL && errno == ENOMEM);
@@ -55,8 +54,7 @@ int main(int count, char **arguments)
         CHECK(many >= 46 && errno == ENOMEM);
         for (int i = 0; i < many; i++)
             free(blocks[i]);
-        void *mapped = mmap(NULL, 430 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(mapped != MAP_FAILED);
+        void *mapped = new_mapping(430 * MIB);
         munmap(mapped, 430 * MIB);
     }
     return 0;

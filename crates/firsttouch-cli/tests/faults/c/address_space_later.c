@@ -15,8 +15,7 @@ static void limit_and_use(char *before)
 {
     struct rlimit limit = {GIB, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
-    void *mapped = mmap(NULL, 200 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(mapped != MAP_FAILED);
+    new_mapping(200 * MIB);
     char *small = malloc(500 * KIB), *large = malloc(200 * MIB);
     CHECK(small != NULL && large != NULL);
     fill(large, 200 * MIB, 2);
@@ -31,9 +30,7 @@ static void limit_and_use(char *before)
 
 int main(int count, char **words)
 {
-    char *before = malloc(20 * MIB);
-    CHECK(before != NULL);
-    fill(before, 20 * MIB, 1);
+    char *before = filled_block(20 * MIB, 1);
     free(malloc(50 * MIB));
     int copies = count > 1 && strcmp(words[1], "copies") == 0 ? 2 : 0;
     for (int other = 0; other < copies; other++) {

@@ -43,11 +43,8 @@ int main(void)
     /* The agent's, if there is one. */
     void (*switch_off)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "firsttouch_agent_disable");
     for (size_t i = 0; i < 2 * WAYS; i++) {
-        pid_t limited = fork();
-        CHECK(limited >= 0);
-        if (limited == 0) {
-            CHECK((held = malloc(20 * MIB)) != NULL);
-            fill(held, 20 * MIB, 1);
+        IN_CHILD(i, {
+            held = filled_block(20 * MIB, 1);
             CHECK(malloc(unknown(300 * MIB)) != NULL);
             free(malloc(50 * MIB));
             if (i >= WAYS && switch_off != NULL)
@@ -61,9 +58,7 @@ int main(void)
             CHECK(small != NULL && large != NULL);
             errno = 0;
             CHECK(malloc(2 * GIB) == NULL && errno == ENOMEM);
-            _exit(0);
-        }
-        CHECK(end_of(limited) == 0);
+        });
     }
     return 0;
 }

@@ -23,16 +23,13 @@ static size_t counted(const char *as)
 
 static void have_much(void)
 {
-    void *volatile block = malloc(768 * MIB);
-    CHECK(block != NULL);
+    void *volatile block = MADE(malloc(768 * MIB));
     free(block);
 }
 
 static void use(size_t bytes)
 {
-    char *block = malloc(bytes);
-    CHECK(block != NULL);
-    fill(block, bytes, 1);
+    char *block = filled_block(bytes, 1);
     CHECK(holds(block, bytes, 1));
     free(block);
 }
@@ -61,14 +58,7 @@ static void locked(void)
 int main(void)
 {
     void (*each[])(void) = {data, locked};
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            each[i]();
-            _exit(0);
-        }
-        CHECK(end_of(child) == 0);
-    }
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        IN_CHILD(i, each[i]());
     return 0;
 }

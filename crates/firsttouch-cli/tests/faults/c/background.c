@@ -98,8 +98,7 @@ static void await_the_end(void)
 
 static char *made(size_t bytes)
 {
-    char *block = malloc(bytes);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(bytes));
     return block;
 }
 
@@ -243,8 +242,7 @@ static void changed(unsigned rounds)
         int file = memfd_create("sparse", 0);
         struct stat state;
         CHECK(file >= 0 && ftruncate(file, half) == 0);
-        block = aligned_alloc(4096, bytes);
-        CHECK(block != NULL);
+        block = MADE(aligned_alloc(4096, bytes));
         CHECK(mmap(block + half, half, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == block + half);
         await_the_end();
         CHECK(fstat(file, &state) == 0 && state.st_blocks == 0);
@@ -254,8 +252,7 @@ static void changed(unsigned rounds)
         int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
         if (faults < 0)
             continue;
-        block = aligned_alloc(4096, bytes);
-        CHECK(block != NULL);
+        block = MADE(aligned_alloc(4096, bytes));
         struct uffdio_api interface = {.api = UFFD_API};
         struct uffdio_register own = {.range = {(uintptr_t)block + half, half}, .mode = UFFDIO_REGISTER_MODE_MISSING};
         CHECK(ioctl(faults, UFFDIO_API, &interface) == 0 && ioctl(faults, UFFDIO_REGISTER, &own) == 0);

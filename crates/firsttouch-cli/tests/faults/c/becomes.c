@@ -17,9 +17,7 @@ int main(int count, char **words)
         execl("/proc/self/exe", words[0], number, (char *)NULL);
         CHECK(!"execl");
     }
-    char *block = malloc(64 * MIB);
-    CHECK(block != NULL);
-    fill(block, 64 * MIB, 1);
+    char *block = filled_block(64 * MIB, 1);
     for (double limit_s = now_s() + LIMIT_S; huge_bytes() < 48 * MIB; usleep(1000))
         CHECK(now_s() < limit_s);
     CHECK(holds(block, 64 * MIB, 1));

@@ -26,20 +26,16 @@ int main(int count, char **words)
     CHECK(count == 2);
     size_t before = peak_bytes(), own = strtoul(words[1], NULL, 10);
     CHECK(own <= MOST);
-    for (size_t i = 0; i < own; i++) {
-        CHECK((blocks[i] = malloc(MIB)) != NULL);
-        fill(blocks[i], MIB, i);
-    }
+    for (size_t i = 0; i < own; i++)
+        blocks[i] = filled_block(MIB, i);
     size_t bytes = own * MIB, made = 0;
     for (size_t i = 0; i < own; i++)
         if (i % 3) {
             free(blocks[i]);
             bytes -= MIB;
         }
-    for (; bytes + LARGER <= own * MIB; bytes += LARGER, made++) {
-        CHECK((larger[made] = malloc(LARGER)) != NULL);
-        fill(larger[made], LARGER, own + made);
-    }
+    for (; bytes + LARGER <= own * MIB; bytes += LARGER, made++)
+        larger[made] = filled_block(LARGER, own + made);
     for (size_t i = 0; i < own; i += 3)
         CHECK(holds(blocks[i], MIB, i));
     for (size_t i = 0; i < made; i++)

@@ -27,8 +27,7 @@ static void use_room(int resource, size_t count, size_t each, int is_before, int
 {
     static char *blocks[MOST_BLOCKS];
     for (size_t i = 0; i < count; i++) {
-        blocks[i] = malloc(unknown(each));
-        CHECK(blocks[i] != NULL);
+        blocks[i] = MADE(malloc(unknown(each)));
         fill(blocks[i], each, i);
     }
     size_t bytes = resource == RLIMIT_DATA ? 0 : 20 * MIB;
@@ -78,17 +77,10 @@ static void use_room(int resource, size_t count, size_t each, int is_before, int
 int main(void)
 {
     for (int run = 0; run < 2 * WAYS; run++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
+        IN_CHILD(run, {
             int size = run / WAYS, is_before = run / 2 % 2;
             use_room(run % 2 ? RLIMIT_AS : RLIMIT_DATA, SIZES[size].blocks, SIZES[size].bytes, is_before, run % WAYS);
-            _exit(0);
-        }
-        int end = end_of(child);
-        if (end != 0)
-            dprintf(2, "run %d\n", run);
-        CHECK(end == 0);
+        });
     }
     return 0;
 }

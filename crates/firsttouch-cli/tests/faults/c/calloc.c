@@ -43,8 +43,7 @@ int main(int count, char **arguments)
     // A block that was moved away by realloc leaves dirty edges and fresh middles.
     memset(whole, 0xff, 100 * MIB);
     char *behind = malloc(MIB);
-    whole = realloc(whole, 130 * MIB);
-    CHECK(whole != NULL);
+    whole = MADE(realloc(whole, 130 * MIB));
     char *again = calloc(1, 99 * MIB);
     CHECK(again != NULL && is_zero(again, 99 * MIB));
     free(again);

@@ -16,10 +16,8 @@ static void *allocate(void *unused)
     begun = 1;
     while (!asked)
         ;
-    block = malloc(300 * MIB);
-    CHECK(block != NULL);
-    block = realloc(block, 500 * MIB);
-    CHECK(block != NULL);
+    block = MADE(malloc(300 * MIB));
+    block = MADE(realloc(block, 500 * MIB));
     fill(block, 16 * MIB, 1);
     pthread_testcancel();
     CHECK(!"cancelled");

@@ -28,10 +28,8 @@ static void use(size_t bytes)
 {
     size_t count = MOST / bytes;
     char **blocks = calloc(count, sizeof *blocks);
-    for (size_t i = 0; i < count; i++) {
-        CHECK((blocks[i] = malloc(bytes)) != NULL);
-        fill(blocks[i], bytes, i);
-    }
+    for (size_t i = 0; i < count; i++)
+        blocks[i] = filled_block(bytes, i);
     for (size_t i = 0; i < count; i++) {
         CHECK(holds(blocks[i], bytes, i));
         free(blocks[i]);
@@ -58,8 +56,7 @@ int main(int count, char **arguments)
         use(1000);
         use(MOST);
         // And memory of nobody's heap.
-        char *mapped = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(mapped != MAP_FAILED);
+        char *mapped = new_mapping(MOST);
         fill(mapped, MOST, 1);
         munmap(mapped, MOST);
     }

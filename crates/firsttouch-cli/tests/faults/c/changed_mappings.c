@@ -151,8 +151,7 @@ static void attach_segment(char *block)
 
 static char *make(void)
 {
-    char *block = aligned_alloc(4096, BYTES);
-    CHECK(block != NULL);
+    char *block = MADE(aligned_alloc(4096, BYTES));
     fill(block, BYTES, 1);
     return block;
 }

@@ -33,6 +33,29 @@
     } while (0)
 #endif
 
+/* What an allocation gave, which is something. */
+#define MADE(allocation)                                                                                             \
+    ({                                                                                                               \
+        void *made_ = (allocation);                                                                                  \
+        CHECK(made_ != NULL && made_ != MAP_FAILED);                                                                 \
+        made_;                                                                                                       \
+    })
+
+/* Does that in a child, which must end well; the number tells of several which one did not. */
+#define IN_CHILD(number, ...)                                                                                        \
+    do {                                                                                                             \
+        pid_t child_ = fork();                                                                                       \
+        CHECK(child_ >= 0);                                                                                          \
+        if (child_ == 0) {                                                                                           \
+            __VA_ARGS__;                                                                                             \
+            _exit(0);                                                                                                \
+        }                                                                                                            \
+        if (end_of(child_) != 0) {                                                                                   \
+            dprintf(2, "%s:%d: child %d failed\n", __FILE__, __LINE__, (int)(number));                               \
+            _exit(1);                                                                                                \
+        }                                                                                                            \
+    } while (0)
+
 /* Whoever waits longer for what takes no time waits for ever. */
 enum { LIMIT_S = 240 };
 
@@ -69,6 +92,18 @@ static inline void touch(void *block, size_t bytes)
     for (size_t at = 0; at < bytes; at += MIB / 4)
         ((volatile unsigned char *)block)[at] = 1;
 }
+
+/* A new block with a pattern. */
+#define filled_block(bytes, seed) filled_with(MADE(malloc(bytes)), bytes, seed)
+
+static inline void *filled_with(void *block, size_t bytes, unsigned seed)
+{
+    fill(block, bytes, seed);
+    return block;
+}
+
+/* A mapping of the program's own, of memory that is new. */
+#define new_mapping(bytes) MADE(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
 
 static inline int holds(const void *block, size_t bytes, unsigned seed)
 {

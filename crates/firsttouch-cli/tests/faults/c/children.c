@@ -182,8 +182,7 @@ int main(int count, char **arguments)
 {
     CHECK(count >= 2);
     const char *way = arguments[1];
-    char *block = malloc(20 * MIB);
-    fill(block, 20 * MIB, 1);
+    filled_block(20 * MIB, 1);
     if (strcmp(way, "show") == 0) {
         for (int index = 2; index < count; index++)
             CHECK(atoi(arguments[index]) == index);

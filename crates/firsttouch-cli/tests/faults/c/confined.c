@@ -107,9 +107,7 @@ static void confine(int all, int count)
 static void use_blocks(char *early, size_t most)
 {
     for (size_t i = 1; i < most; i++) {
-        char *block = malloc(i * 4 * MIB);
-        CHECK(block != NULL);
-        fill(block, i * 4 * MIB, 1);
+        char *block = filled_block(i * 4 * MIB, 1);
         block = realloc(block, i * 6 * MIB);
         CHECK(block != NULL && holds(block, i * 4 * MIB, 1));
         free(block);
@@ -172,8 +170,7 @@ static void find_out(void)
 {
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL, 0, 0) == -1 && errno == EFAULT);
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, NULL) == -1 && errno == EFAULT);
-    char *block = malloc(12 * MIB);
-    fill(block, 12 * MIB, 3);
+    char *block = filled_block(12 * MIB, 3);
     CHECK(holds(block, 12 * MIB, 3));
 }
 
@@ -190,15 +187,12 @@ int main(int count, char **words)
         become(words[2]);
     char *early = NULL, *volatile late = NULL;
     if (strcmp(word, "blocks_only") == 0) {
-        early = malloc(12 * MIB);
-        fill(early, 12 * MIB, 3);
+        early = filled_block(12 * MIB, 3);
         use_blocks(early, most);
         return 0;
     }
-    if (all || others || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0) {
-        early = malloc(12 * MIB);
-        fill(early, 12 * MIB, 3);
-    }
+    if (all || others || strcmp(word, "blocks") == 0 || strcmp(word, "copies") == 0)
+        early = filled_block(12 * MIB, 3);
     for (int other = 0; strcmp(word, "copies") == 0; other++) {
         if (other == 2)
             return 0;

@@ -31,8 +31,7 @@ static void zero_sizes(void)
     free(NULL);
     CHECK(malloc_usable_size(NULL) == 0);
     for (size_t i = 0; i < COUNT; i++) {
-        void *block = malloc(SIZES[i]);
-        CHECK(block != NULL);
+        void *block = MADE(malloc(SIZES[i]));
         errno = 77;
         CHECK(realloc(block, 0) == NULL && errno == 77);
     }
@@ -60,8 +59,7 @@ static void impossible_sizes(void)
         REFUSED(valloc(bytes));
         REFUSED(pvalloc(bytes));
         for (size_t j = 0; j < COUNT; j += 3) {
-            void *block = malloc(SIZES[j]);
-            fill(block, SIZES[j], 9);
+            void *block = filled_block(SIZES[j], 9);
             REFUSED(realloc(block, bytes));
             REFUSED(reallocarray(block, bytes, 1));
             REFUSED(reallocarray(block, unknown(SIZE_MAX / 2), 3));

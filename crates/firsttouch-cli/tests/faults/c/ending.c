@@ -100,8 +100,7 @@ int main(int count, char **arguments)
     CHECK(count == 2);
     const char *way = arguments[1];
 #define IS(name) (strcmp(way, name) == 0)
-    char *block = malloc(20 * MIB);
-    fill(block, 20 * MIB, 1);
+    char *block = filled_block(20 * MIB, 1);
     free(malloc(MIB));
     if (IS("exit"))
         exit(3);

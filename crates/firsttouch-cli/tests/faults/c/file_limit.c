@@ -11,8 +11,7 @@
 int main(void)
 {
     for (int i = 0; i < 4; i++) {
-        char *block = malloc(10 * MIB);
-        fill(block, 10 * MIB, i);
+        char *block = filled_block(10 * MIB, i);
         free(block);
     }
     dprintf(1, "done\n");

@@ -36,9 +36,7 @@ int main(int count, char **arguments)
 {
     CHECK(count == 2);
     int restored = strcmp(arguments[1], "restored") == 0;
-    char *block = malloc(BYTES);
-    CHECK(block != NULL);
-    fill(block, BYTES, 5);
+    char *block = filled_block(BYTES, 5);
     size_t before = restored ? huge_bytes() : 0;
     CHECK(!restored || before >= BYTES - HUGE_PAGE);
     int gate[2];
@@ -73,8 +71,7 @@ int main(int count, char **arguments)
         }
         check(block, 2);
         // The receipt is of the moment with most memory: this is to be it.
-        char *more = malloc(8 * MIB);
-        fill(more, 8 * MIB, 3);
+        filled_block(8 * MIB, 3);
     }
     return 0;
 }

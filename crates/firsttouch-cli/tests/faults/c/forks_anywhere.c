@@ -108,11 +108,9 @@ static void within_fork(void)
 static void within_blocks(void)
 {
     signals(3000);
-    char *kept = malloc(3 * MIB);
-    fill(kept, 3 * MIB, 7);
+    char *kept = filled_block(3 * MIB, 7);
     while (handled < most_handled) {
-        char *block = malloc(2 * MIB);
-        CHECK(block != NULL);
+        char *block = MADE(malloc(2 * MIB));
         block[MIB] = 1;
         block = realloc(block, 5 * MIB);
         CHECK(block != NULL && block[MIB] == 1);
@@ -153,8 +151,7 @@ static void *fork_often(void *block)
         if (child == 0) {
             if (block != NULL) {
                 CHECK(holds(block, 3 * MIB, 5));
-                char *own = malloc(2 * MIB);
-                fill(own, 2 * MIB, i);
+                char *own = filled_block(2 * MIB, i);
                 CHECK(holds(own, 2 * MIB, i));
                 free(own);
                 fill(block, 3 * MIB, 6);
@@ -191,8 +188,7 @@ static void *churn(void *unused)
     while (!stop) {
         unsigned i = seed++ % 4;
         free(kept[i]);
-        kept[i] = malloc(MIB + seed % 7 * 400000);
-        CHECK(kept[i] != NULL);
+        kept[i] = MADE(malloc(MIB + seed % 7 * 400000));
         fill(kept[i], MIB, seed);
         kept[i] = realloc(kept[i], 3 * MIB);
         CHECK(kept[i] != NULL && holds(kept[i], MIB, seed));
@@ -204,8 +200,7 @@ static void *churn(void *unused)
 
 static void by_many(void)
 {
-    char *block = malloc(3 * MIB);
-    fill(block, 3 * MIB, 5);
+    char *block = filled_block(3 * MIB, 5);
     pthread_t threads[5];
     for (int i = 0; i < 5; i++)
         CHECK(pthread_create(threads + i, NULL, i < 3 ? fork_often : churn, i < 3 ? block : NULL) == 0);
@@ -220,17 +215,14 @@ static void by_many(void)
 /* The other thread changes the heap while the copy is made. */
 static void by_copies(void)
 {
-    char *block = malloc(3 * MIB);
-    fill(block, 3 * MIB, 5);
+    char *block = filled_block(3 * MIB, 5);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, churn, NULL) == 0);
     for (int i = 0; i < most_handled; i++) {
         pid_t child = copy(i % 2);
         if (child == 0) {
             CHECK(holds(block, 3 * MIB, 5));
-            char *own = malloc(2 * MIB);
-            CHECK(own != NULL);
-            fill(own, 2 * MIB, i);
+            char *own = filled_block(2 * MIB, i);
             own = realloc(own, 5 * MIB);
             block = realloc(block, 4 * MIB);
             CHECK(own != NULL && block != NULL && holds(own, 2 * MIB, i) && holds(block, 3 * MIB, 5));

@@ -38,9 +38,7 @@ int main(int count, char **words)
             free(other);
         }
     }
-    char *block = malloc(100 * MIB);
-    CHECK(block != NULL);
-    fill(block, 100 * MIB, 2);
+    char *block = filled_block(100 * MIB, 2);
     CHECK(huge_bytes() >= strtoul(words[1], NULL, 10) * MIB);
     for (unsigned index = 0; index < KEPT; index++) {
         CHECK(holds(kept[index], MIB + 5, 12 * index));

@@ -29,8 +29,7 @@ int main(void)
                                     : syscall(SYS_vmsplice, ends[1], parts, 2, 0);
         CHECK(given == GIVEN);
         free(block);
-        char *next = malloc(BYTES);
-        CHECK(next != NULL);
+        char *next = MADE(malloc(BYTES));
         memset(next, '#', BYTES);
         for (ssize_t got = 0, more; got < GIVEN; got += more) {
             more = read(ends[0], said + got, GIVEN - got);

@@ -10,8 +10,7 @@ static void opened(const char *path)
     void *(*give)(size_t) = (void *(*)(size_t))dlsym(library, "give");
     void *(*resize)(void *, size_t) = (void *(*)(void *, size_t))dlsym(library, "resize");
     for (int i = 0; i < 3; i++) {
-        char *block = malloc(8 * MIB);
-        fill(block, 8 * MIB, 1);
+        char *block = filled_block(8 * MIB, 1);
         block = resize(block, 20 * MIB);
         CHECK(block != NULL && holds(block, 8 * MIB, 1));
         block = realloc(block, 40 * MIB);
@@ -30,8 +29,7 @@ int main(int count, char **words)
         opened(words[1]);
     int *failures = (int *)dlsym(RTLD_DEFAULT, "failures");
     for (int i = 0; i < 6; i++) {
-        char *block = malloc(3 * MIB);
-        fill(block, 3 * MIB, i);
+        char *block = filled_block(3 * MIB, i);
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {

@@ -21,8 +21,7 @@ static void *map(size_t bytes)
 
 static void use(size_t bytes)
 {
-    char *block = malloc(bytes);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(bytes));
     touch(block, bytes);
     free(block);
 }
@@ -30,8 +29,7 @@ static void use(size_t bytes)
 /* By a system call that no function of a limit's name makes. */
 static void address_space(void)
 {
-    char *block = malloc(30 * MIB);
-    fill(block, 30 * MIB, 2);
+    char *block = filled_block(30 * MIB, 2);
     struct rlimit limit = {500 * MIB, 500 * MIB};
     CHECK(syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL) == 0);
     CHECK(map(100 * MIB) != MAP_FAILED);
@@ -110,17 +108,7 @@ static void in_vfork(void)
 int main(void)
 {
     void (*each[])(void) = {address_space, data, from_outside, locked, in_vfork};
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            each[i]();
-            _exit(0);
-        }
-        int end = end_of(child);
-        if (end != 0)
-            dprintf(2, "%zu\n", i);
-        CHECK(end == 0);
-    }
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
+        IN_CHILD(i, each[i]());
     return 0;
 }

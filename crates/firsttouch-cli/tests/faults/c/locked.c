@@ -35,19 +35,13 @@ static void lock_all(void)
 /* A program that has no large block yet. */
 static void lock_first(void)
 {
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
+    IN_CHILD(0, {
         lock_all();
-        char *block = malloc(32 * MIB);
-        CHECK(block != NULL);
-        fill(block, 32 * MIB, 1);
+        char *block = filled_block(32 * MIB, 1);
         CHECK(holds(block, 32 * MIB, 1) && proc_bytes("/proc/self/status", "VmLck:") < GIB / 2);
         free(block);
         again(32 * MIB);
-        _exit(0);
-    }
-    CHECK(end_of(child) == 0);
+    });
 }
 
 int main(int count, char **arguments)

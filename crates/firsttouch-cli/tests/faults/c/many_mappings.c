@@ -14,8 +14,7 @@ int main(void)
     char *changed[4], *kept = malloc(BYTES);
     fill(kept, BYTES, 9);
     for (int i = 0; i < 4; i++) {
-        changed[i] = aligned_alloc(4096, BYTES);
-        CHECK(changed[i] != NULL);
+        changed[i] = MADE(aligned_alloc(4096, BYTES));
         fill(changed[i], BYTES, i);
         /* Two pages of another kind: to make one mapping of it again would take none, to replace it does. */
         CHECK(mprotect(changed[i] + 4096, 4096, PROT_READ) == 0);
@@ -40,9 +39,7 @@ int main(void)
     kept = realloc(kept, 2 * BYTES);
     CHECK(kept == NULL || holds(kept, BYTES, 9));
     CHECK(munmap(area, (size_t)MOST * 4096) == 0);
-    char *block = malloc(BYTES);
-    CHECK(block != NULL);
-    fill(block, BYTES, 1);
+    char *block = filled_block(BYTES, 1);
     free(block);
     return 0;
 }

@@ -10,9 +10,7 @@
 
 int main(void)
 {
-    char *block = malloc(64 * MIB);
-    CHECK(block != NULL);
-    fill(block, 64 * MIB, 1);
+    char *block = filled_block(64 * MIB, 1);
     CHECK((block = realloc(block, 65 * MIB)) != NULL && holds(block, 64 * MIB, 1));
     fill(block, 65 * MIB, 1);
     // Not larger than asked.

@@ -9,9 +9,7 @@
 
 int main(void)
 {
-    char *block = malloc(64 * MIB);
-    CHECK(block != NULL);
-    fill(block, 64 * MIB, 1);
+    char *block = filled_block(64 * MIB, 1);
     CHECK(holds(block, 64 * MIB, 1));
     free(block);
     return 0;

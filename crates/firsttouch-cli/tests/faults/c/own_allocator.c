@@ -65,8 +65,7 @@ void free(void *block)
 
 int main(void)
 {
-    char *block = malloc(100);
-    fill(block, 100, 1);
+    char *block = filled_block(100, 1);
     for (size_t bytes = 200; bytes < 10 * MIB; bytes *= 10) {
         block = reallocarray(block, bytes / 10, 10);
         CHECK(is_own(block) && holds(block, 100, 1));

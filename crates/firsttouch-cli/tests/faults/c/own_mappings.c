@@ -110,16 +110,12 @@ int main(int words, char **word)
     fill(places[4], OWN, 104);
     use_blocks();
     for (int i = 0; i < 2; i++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
+        IN_CHILD(i, {
             use_blocks();
             struct rlimit limit = {2 * GIB, RLIM_INFINITY};
             CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
             use_blocks();
-            _exit(0);
-        }
-        CHECK(end_of(child) == 0);
+        });
     }
     CHECK(places[3] != NULL);
     char *large = malloc(4 * GIB);

@@ -3,9 +3,7 @@
 
 int main(void)
 {
-    char *block = malloc(8 * MIB);
-    CHECK(block != NULL);
-    fill(block, 8 * MIB, 1);
+    char *block = filled_block(8 * MIB, 1);
     CHECK(holds(block, 8 * MIB, 1));
     free(block);
     dprintf(1, "%s, user %s\n", getenv("LD_PRELOAD") ? "with the agent" : "alone", geteuid() == getuid() ? "the same" : "another");

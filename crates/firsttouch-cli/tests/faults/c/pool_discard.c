@@ -36,8 +36,7 @@ static void discard_parts(char *block, size_t bytes)
 int main(void)
 {
     const size_t bytes = 8 * MIB;
-    char *block = aligned_alloc(4096, bytes);
-    CHECK(block != NULL);
+    char *block = MADE(aligned_alloc(4096, bytes));
     discard_parts(block, bytes);
     errno = 0;
     CHECK(madvise(block + 1, 4096, MADV_DONTNEED) == -1 && errno == EINVAL);
@@ -47,13 +46,7 @@ int main(void)
     /* By its number: what the kernel answers is its own matter there. */
     syscall(SYS_madvise, block + 4096, MIB, MADV_DONTNEED);
     CHECK(is_zero(block + 4096, MIB) && is_all(block + 4096 + MIB, bytes - 4096 - MIB, 8));
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        discard_parts(block, bytes);
-        _exit(0);
-    }
-    CHECK(end_of(child) == 0);
+    IN_CHILD(0, discard_parts(block, bytes));
     /* An advice that stays with the mapping, as NumPy gives it. */
     if (madvise(block, bytes, MADV_HUGEPAGE) != 0)
         CHECK(errno == EINVAL);

@@ -27,10 +27,8 @@ int main(int count, char **arguments)
     // All of the pool, in pieces.
     const size_t bytes[3] = {40 * MIB - 4096, 20 * MIB - 4096, 4 * MIB - 4096};
     char *blocks[3];
-    for (int i = 0; i < 3; i++) {
-        CHECK((blocks[i] = malloc(bytes[i])) != NULL);
-        fill(blocks[i], bytes[i], i);
-    }
+    for (int i = 0; i < 3; i++)
+        blocks[i] = filled_block(bytes[i], i);
     for (int round = 0; round < rounds; round++) {
         pid_t child = fork();
         CHECK(child >= 0);

@@ -19,9 +19,7 @@ int main(void)
         size_t resident = proc_bytes("/proc/self/status", "RssAnon:");
         CHECK(resident < 20 * MIB);
         CHECK(holds(kept, 4 * MIB, 1));
-        char *block = malloc(60 * MIB);
-        CHECK(block != NULL);
-        fill(block, 60 * MIB, 3);
+        char *block = filled_block(60 * MIB, 3);
         CHECK(holds(block, 60 * MIB, 3) && holds(kept, 4 * MIB, 1));
         execlp("true", "true", NULL);
         _exit(1);

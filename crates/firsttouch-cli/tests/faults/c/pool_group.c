@@ -14,13 +14,9 @@
 int main(void)
 {
     char *blocks[5];
-    for (int i = 0; i < 5; i++) {
-        CHECK((blocks[i] = malloc(2 * MIB - 4096)) != NULL);
-        fill(blocks[i], 2 * MIB - 4096, i);
-    }
-    char *large = malloc(8 * MIB);
-    CHECK(large != NULL);
-    fill(large, 8 * MIB, 7);
+    for (int i = 0; i < 5; i++)
+        blocks[i] = filled_block(2 * MIB - 4096, i);
+    filled_block(8 * MIB, 7);
     for (int i = 0; i < 5; i++)
         CHECK(holds(blocks[i], 2 * MIB - 4096, i));
     return 0;

@@ -34,10 +34,8 @@ static void chain(const size_t *sizes, size_t count, int blocked)
         CHECK(holds(block, held < sizes[i] ? held : sizes[i], 5));
         held = sizes[i];
         fill(block, held, 5);
-        if (blocked && i < 64) {
-            neighbours[i] = malloc(MIB + 100 * i);
-            fill(neighbours[i], MIB + 100 * i, i);
-        }
+        if (blocked && i < 64)
+            neighbours[i] = filled_block(MIB + 100 * i, i);
     }
     free(block);
     for (size_t i = 0; i < 64; i++) {

@@ -27,8 +27,7 @@ static int is_marked(const char *block, size_t bytes)
 
 static char *grown(char *block, size_t before, size_t bytes)
 {
-    char *behind = malloc(4 * MIB);
-    CHECK(behind != NULL);
+    char *behind = MADE(malloc(4 * MIB));
     *behind = 1;
     block = realloc(block, bytes);
     CHECK(block != NULL && is_marked(block, before));
@@ -41,8 +40,7 @@ int main(void)
     CHECK(sysinfo(&about) == 0);
     const size_t memory = (about.totalram + about.totalswap) * about.mem_unit / MIB * MIB;
     const size_t first = memory / 4, second = memory + memory / 8, third = second + memory / 2;
-    char *block = malloc(first);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(first));
     mark(block, first);
     block = grown(block, first, second);
     block = grown(block, first, third);

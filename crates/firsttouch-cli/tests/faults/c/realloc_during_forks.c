@@ -27,8 +27,7 @@ int main(void)
 {
     const size_t most = 128 * MIB;
     size_t bytes = most - ROUNDS * 256 * KIB;
-    char *block = malloc(bytes);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(bytes));
     memset(block, 1, bytes);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fork_again_and_again, NULL) == 0);

@@ -76,8 +76,7 @@ static void changed(void)
     CHECK(block != NULL && holds(block, 8 * MIB, 3));
     free(block);
     for (int i = 0; i < 4; i++) {
-        block = malloc(30 * MIB);
-        fill(block, 30 * MIB, i);
+        block = filled_block(30 * MIB, i);
         free(block);
     }
     free(other);

@@ -25,18 +25,14 @@ static void grow(int resource, int is_late, size_t alignment)
     fill(block, bytes, 1);
     if (is_late) {
         /* What is held for reuse counts, too. */
-        char *before = malloc(30 * MIB);
-        fill(before, 30 * MIB, 2);
+        char *before = filled_block(30 * MIB, 2);
         free(before);
         CHECK(setrlimit(resource, &limit) == 0);
     }
     for (size_t i = 0; i < OTHERS; i++) {
-        others[i] = malloc(other);
-        CHECK(others[i] != NULL);
-        fill(others[i], other, 3 + i);
+        others[i] = filled_block(other, 3 + i);
         size_t more = bytes + (most - first) / OTHERS - i * 1000;
-        block = realloc(block, more);
-        CHECK(block != NULL);
+        block = MADE(realloc(block, more));
         CHECK(holds(block, bytes, 1));
         bytes = more;
         fill(block, bytes, 1);
@@ -49,25 +45,14 @@ static void grow(int resource, int is_late, size_t alignment)
     block = calloc(1, most);
     CHECK(block != NULL && is_zero(block, most));
     free(block);
-    char *mapped = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(mapped != MAP_FAILED);
+    new_mapping(most);
 }
 
 int main(void)
 {
     const size_t alignments[] = {0, 4096, 64, 64 * KIB};
-    for (int way = 0; way < 4; way++) {
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            grow(way & 1 ? RLIMIT_AS : RLIMIT_DATA, way & 2, alignments[way]);
-            _exit(0);
-        }
-        int end = end_of(child);
-        if (end != 0)
-            dprintf(2, "way %d\n", way);
-        CHECK(end == 0);
-    }
+    for (int way = 0; way < 4; way++)
+        IN_CHILD(way, grow(way & 1 ? RLIMIT_AS : RLIMIT_DATA, way & 2, alignments[way]));
     puts("grown");
     return 0;
 }

@@ -48,9 +48,7 @@ int main(int count, char **words)
 {
     CHECK(count == 2);
     for (int round = 0; round < ROUNDS; round++) {
-        char *block = malloc(BYTES);
-        CHECK(block != NULL);
-        fill(block, BYTES, round);
+        char *block = filled_block(BYTES, round);
         free(block);
         if (round == 0)
             refuse(words[1]);

@@ -29,8 +29,7 @@ static void make_and_free(size_t bytes, size_t place)
 {
     long before = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        char *scratch = malloc(bytes);
-        CHECK(scratch != NULL);
+        char *scratch = MADE(malloc(bytes));
         scratch[place] = 1;
         free(scratch);
         if (round == 0)
@@ -42,8 +41,7 @@ static void make_and_free(size_t bytes, size_t place)
 /* Down to the half it stays where it is. */
 static void go_up_and_down(void)
 {
-    char *turning = malloc(MIB + 5000);
-    CHECK(turning != NULL);
+    char *turning = MADE(malloc(MIB + 5000));
     fill(turning, MIB - 5000, 2);
     for (int round = 0; round < ROUNDS; round++) {
         char *smaller = realloc(turning, MIB - 5000);
@@ -61,8 +59,8 @@ static void make_and_free_huge(void)
 {
     make_and_free(20 * MIB, 10 * MIB);
     CHECK(huge_bytes() <= 3 * HUGE_PAGE);
-    char *clear = calloc(20, MIB);
-    CHECK(clear != NULL && is_zero(clear, 20 * MIB));
+    char *clear = MADE(calloc(20, MIB));
+    CHECK(is_zero(clear, 20 * MIB));
     free(clear);
 }
 
@@ -74,8 +72,7 @@ int main(int count, char **words)
         return 0;
     }
     make_and_free(20 * MIB, 0);
-    char *live = malloc(30 * MIB);
-    CHECK(live != NULL);
+    char *live = MADE(malloc(30 * MIB));
     *live = 1;
     make_and_free(MIB, 0);
     go_up_and_down();

@@ -82,8 +82,7 @@ static int handle(void)
     CHECK(sigaltstack(&own, NULL) == 0);
     struct sigaction action = {.sa_handler = end_in_handler, .sa_flags = SA_ONSTACK | SA_RESETHAND};
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
-    char *block = malloc(8 * MIB);
-    fill(block, 8 * MIB, 1);
+    filled_block(8 * MIB, 1);
     *(volatile char *)NULL = 1;
     return 0;
 }

@@ -38,8 +38,7 @@ static void go_on(int signal)
 static void *allocate(void *unused)
 {
     for (;;) {
-        char *block = malloc(3 * MIB);
-        CHECK(block != NULL);
+        char *block = MADE(malloc(3 * MIB));
         block[0] = 1;
         CHECK((block = realloc(block, 5 * MIB)) != NULL && block[0] == 1);
         free(block);

@@ -17,8 +17,7 @@ static size_t room(void)
 
 static void make_and_free(size_t bytes)
 {
-    char *block = malloc(bytes);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(bytes));
     touch(block, bytes);
     free(block);
 }
@@ -27,25 +26,16 @@ int main(void)
 {
     const size_t part = room() / 10;
     make_and_free(7 * part);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        make_and_free(7 * part);
-        _exit(0);
-    }
-    CHECK(end_of(child) == 0);
+    IN_CHILD(0, make_and_free(7 * part));
 
-    char *block = malloc(4 * part);
-    CHECK(block != NULL);
-    fill(block, 4 * part, 1);
+    char *block = filled_block(4 * part, 1);
     block = realloc(block, 7 * part);
     CHECK(block != NULL && holds(block, 4 * part, 1));
     free(block);
 
     const size_t small = 60000;
     for (size_t got = 0; got < 6 * part; got += small) {
-        char *one = malloc(small);
-        CHECK(one != NULL);
+        char *one = MADE(malloc(small));
         one[0] = 1;
     }
     return 0;

@@ -31,8 +31,7 @@ int main(int count, char **arguments)
         CHECK(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0);
         rounds = atoi(arguments[2]);
     }
-    char *block = malloc(64 * MIB);
-    CHECK(block != NULL);
+    char *block = MADE(malloc(64 * MIB));
     while (rounds-- > 0)
         fill(block, 64 * MIB, 1);
     CHECK(holds(block, 64 * MIB, 1));

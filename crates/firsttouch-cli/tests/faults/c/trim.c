@@ -10,13 +10,9 @@ enum { COUNT = 90 };
 int main(void)
 {
     static char *blocks[COUNT];
-    char *large = malloc(100 * MIB);
-    CHECK(large != NULL);
-    fill(large, 100 * MIB, COUNT);
-    for (size_t i = 0; i < COUNT; i++) {
-        CHECK((blocks[i] = malloc(MIB)) != NULL);
-        fill(blocks[i], MIB, i);
-    }
+    char *large = filled_block(100 * MIB, COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        blocks[i] = filled_block(MIB, i);
     size_t peak = proc_bytes("/proc/self/status", "VmRSS:");
     free(large);
     for (size_t i = 0; i < COUNT; i++)

@@ -22,8 +22,7 @@ static void expect_zeroes(const unsigned char *block, size_t from, size_t to)
 /* Memory that held something is free now, behind a block and elsewhere. */
 static void leave_dirt(size_t bytes)
 {
-    unsigned char *dirty = malloc(unknown(3 * bytes));
-    CHECK(dirty != NULL);
+    unsigned char *dirty = MADE(malloc(unknown(3 * bytes)));
     memset(dirty, 0xdd, 3 * bytes);
     free(dirty);
 }
