@@ -10,13 +10,7 @@ use std::process::{Command, Output};
 
 /// The CPUs we may use, in a turned order, so that it is not the usual one; `None`, said, where there is only one.
 fn order() -> Option<Vec<u32>> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    let mut cpus = Vec::new();
-    for part in list.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(first.parse::<u32>().unwrap()..=last.parse().unwrap());
-    }
+    let mut cpus: Vec<u32> = firsttouch_linux::numa::affinity(0).unwrap().iter().collect();
     cpus.rotate_left(1);
     cpus.truncate(8);
     if cpus.len() < 2 {
@@ -43,6 +37,10 @@ fn run(options: &[&str], program: &Path, arguments: &[&str], environment: &[(&st
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output
+}
+
+fn read(receipt: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap()
 }
 
 fn lines(output: &Output) -> Vec<String> {
@@ -83,7 +81,7 @@ fn threads_go_to_their_cpus_one_after_another_and_round_again() {
     // Asked for its CPUs, each thread is told of all: it has them to give away.
     let told = format!("told {0} {0} {0}", order.len());
     assert!(lines.iter().all(|line| line.ends_with(&told)), "{lines:?}");
-    let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+    let receipt = read(&receipt);
     let reported = receipt["obtained"]["threads"].as_array().unwrap();
     assert_eq!(reported.len(), 10, "{receipt}");
     for (number, thread) in reported.iter().enumerate() {
@@ -133,7 +131,7 @@ fn what_the_program_binds_itself_stays_as_it_wants() {
         assert!(!cpus.is_empty() && cpus.iter().all(|(_, cpus)| *cpus == [order[0]]), "{lines:?}");
     }
     assert!(lines.iter().all(|line| line.ends_with("told 1 1 1")), "the truth about its own: {lines:?}");
-    let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+    let receipt = read(&receipt);
     let notes = receipt["notes"].to_string();
     assert!(notes.contains("bound by the program itself"), "{receipt}");
 }
@@ -221,7 +219,7 @@ fn openmp_that_binds_its_threads_has_the_last_word() {
     let environment = [("OMP_PLACES", places.as_str()), ("OMP_PROC_BIND", "true"), ("OMP_NUM_THREADS", "3")];
     let (_, threads) = team(&run(&options, &program, &[], &environment));
     assert!(threads.values().all(|cpus| *cpus == [order[1]]), "{threads:?}");
-    let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+    let receipt = read(&receipt);
     assert!(receipt["notes"].to_string().contains("the program"), "{receipt}");
 }
 
@@ -285,7 +283,7 @@ fn every_thread_of_java_is_where_it_was_asked_to_be() {
     assert_eq!(count.len(), order.len(), "{lines:?}");
     let (least, most) = (count.values().min().unwrap(), count.values().max().unwrap());
     assert!(most - least <= 2, "in turn over the CPUs, but for threads that have ended: {lines:?}");
-    let receipt: Value = serde_json::from_slice(&std::fs::read(receipt).unwrap()).unwrap();
+    let receipt = read(&receipt);
     let threads = receipt["obtained"]["threads"].as_array().unwrap();
     assert!(threads.len() > 10, "{receipt}");
     for thread in threads {
