@@ -66,7 +66,7 @@ impl Closure {
         path: Option<&OsStr>,
         tree: &mut Tree,
     ) -> Result<PathBuf, LabError> {
-        let program = inspect(name, path)?;
+        let program = inspect(name, &[], path)?;
         for file in program.interpreters.iter().chain([&program.file, &program.image]) {
             self.file(&absolute(file)?, tree)?;
         }

@@ -46,7 +46,7 @@ impl Subject {
     pub fn find(words: &[OsString], environment: &Environment) -> Result<Subject, ProgramError> {
         let name = words.first().map(OsString::as_os_str).unwrap_or_default();
         Ok(Subject {
-            program: inspect(name, environment.get("PATH"))?,
+            program: inspect(name, words.get(1..).unwrap_or_default(), environment.get("PATH"))?,
             words: words.to_vec(),
             preloaded_allocator: environment.get("LD_PRELOAD").and_then(preloaded_allocator),
         })

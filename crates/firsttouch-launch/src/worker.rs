@@ -22,7 +22,7 @@ pub fn worker_advice(asked: &Placement, tree: &ProcessTree) -> Option<WorkerAdvi
     }
     let worker = tree.worker()?;
     let program = Path::new(&worker.process.program);
-    let kind = inspect(program.as_os_str(), None).ok().map(|program| program.kind);
+    let kind = inspect(program.as_os_str(), &[], None).ok().map(|program| program.kind);
     let (remedy, follow) = remedy(kind.as_ref());
     let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
     let of = if worker.of_memory { "memory" } else { "processor time" };

@@ -2,9 +2,10 @@
 
 use crate::elf::Elf;
 use crate::exit_status::{NOT_EXECUTABLE, NOT_FOUND};
-use crate::kind::{ProgramKind, privilege};
+use crate::kind::{Linkage, ProgramKind, privilege};
 use crate::script;
-use std::ffi::{CString, OsStr};
+use firsttouch_linux::libraries::is_loader;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -142,7 +143,8 @@ pub struct Program {
     pub file: PathBuf,
     /// The interpreters that `#!` lines lead through, outermost first; the last one is [`Program::image`].
     pub interpreters: Vec<PathBuf>,
-    /// The file whose code the process runs in the end (as far as files tell: a script may start anything).
+    /// The file whose code the process runs in the end (as far as files tell: a script may start anything); where a loader is executed,
+    /// the program that it is given.
     pub image: PathBuf,
     /// What kind of program the image is.
     pub kind: ProgramKind,
@@ -207,8 +209,12 @@ fn obstacle(file: &Path) -> Option<Missing> {
 }
 
 /// Finds out what a program is: resolves its name in `path` (the value of `PATH`), follows `#!` lines and reads the
-/// ELF file at their end.
-pub fn inspect(program: &OsStr, path: Option<&OsStr>) -> Result<Program, ProgramError> {
+/// ELF file at their end, or the one that it would load if it is a loader with these `arguments`.
+pub fn inspect(
+    program: &OsStr,
+    arguments: &[OsString],
+    path: Option<&OsStr>,
+) -> Result<Program, ProgramError> {
     let file = resolve(program, path)?;
     let mut image = file.clone();
     let mut interpreters = Vec::new();
@@ -223,7 +229,12 @@ pub fn inspect(program: &OsStr, path: Option<&OsStr>) -> Result<Program, Program
         };
         let head = head(&mut content).map_err(|error| refused(Obstacle::Kernel(error)))?;
         let Some(line) = script::parse(&head) else {
-            let kind = kind(&image, &content).map_err(refused)?;
+            let mut kind = kind(&image, &content).map_err(refused)?;
+            if interpreters.is_empty()
+                && let Some(loaded) = loaded(&image, &kind, arguments)
+            {
+                (image, kind) = loaded;
+            }
             return Ok(Program { file, interpreters, image, kind });
         };
         if interpreters.len() == script::MOST_INTERPRETERS {
@@ -255,6 +266,42 @@ fn kind(path: &Path, content: &File) -> Result<ProgramKind, Obstacle> {
     let elf = Elf::of_file(content).map_err(|_| Obstacle::Format)?;
     let metadata = content.metadata().map_err(Obstacle::Kernel)?;
     Ok(ProgramKind { privilege: privilege(path, &metadata), ..ProgramKind::of(&elf) })
+}
+
+/// The program that a loader with these arguments loads. The loader decides which C library it gets, whatever the program's file names,
+/// and the loader's file which privileges.
+fn loaded(file: &Path, of_file: &ProgramKind, arguments: &[OsString]) -> Option<(PathBuf, ProgramKind)> {
+    // `ld.so` is a link to it.
+    let loader = file.canonicalize().ok()?;
+    if of_file.linkage != Linkage::Static || !is_loader(loader.as_os_str().as_bytes()) {
+        return None;
+    }
+    let image = PathBuf::from(given_to_loader(arguments)?);
+    let mut elf = Elf::of_file(&File::open(&image).ok()?).ok()?;
+    if elf.interpreter.is_some() {
+        elf.interpreter = Some(loader.to_str()?.to_owned());
+    }
+    Some((image, ProgramKind { privilege: of_file.privilege, ..ProgramKind::of(&elf) }))
+}
+
+/// The first argument that is no option (`ld.so --help`). A name without a slash is looked for among libraries, which finds no program;
+/// with the other options none is run.
+fn given_to_loader(mut arguments: &[OsString]) -> Option<&OsStr> {
+    loop {
+        let (word, rest) = arguments.split_first()?;
+        arguments = match word.as_bytes() {
+            b"--inhibit-cache" => rest,
+            b"--library-path"
+            | b"--preload"
+            | b"--argv0"
+            | b"--audit"
+            | b"--inhibit-rpath"
+            | b"--glibc-hwcaps-prepend"
+            | b"--glibc-hwcaps-mask" => rest.get(1..)?,
+            b"--" => return rest.first().map(OsString::as_os_str),
+            name => return (!name.starts_with(b"--") && name.contains(&b'/')).then_some(word),
+        }
+    }
 }
 
 fn head(content: &mut File) -> io::Result<Vec<u8>> {

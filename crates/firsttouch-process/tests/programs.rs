@@ -9,7 +9,7 @@ use firsttouch_memory::Reason;
 use firsttouch_process::{
     LaunchError, Linkage, Obstacle, Privilege, Program, ProgramError, agent_reach, inspect, resolve,
 };
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +25,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn look(file: &Path) -> Result<Program, ProgramError> {
-    inspect(file.as_os_str(), Some(&path()))
+    inspect(file.as_os_str(), &[], Some(&path()))
 }
 
 fn script(file: &Path, text: &str) {
@@ -36,7 +36,7 @@ fn script(file: &Path, text: &str) {
 #[test]
 fn the_shell_is_within_reach() {
     let _alone = alone();
-    let program = inspect(OsStr::new("sh"), Some(&path())).unwrap();
+    let program = inspect(OsStr::new("sh"), &[], Some(&path())).unwrap();
     assert_eq!(program.kind.linkage, Linkage::Glibc);
     assert_eq!(program.file, program.image);
     assert_eq!(agent_reach(&program.kind), Ok(()));
@@ -152,6 +152,51 @@ fn a_static_program_is_out_of_reach() {
         assert_eq!(agent_reach(&program.kind), Err(Reason::StaticProgram));
         assert!(program.kind.allocator.is_none() && !program.kind.go);
     }
+}
+
+/// The loader of the C library that this test has.
+fn own_loader() -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.split_whitespace().find(|word| word.contains("/ld-linux-")).unwrap().to_owned()
+}
+
+#[test]
+fn a_loader_is_what_it_loads() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let loader = own_loader();
+    let given = |words: &[&str]| {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        inspect(OsStr::new(&loader), &words, Some(&path())).unwrap()
+    };
+    let shell = find("sh").unwrap();
+    let name = shell.to_str().unwrap();
+    let ways: [&[&str]; 4] = [
+        &[name, "-c", "true"],
+        &["--library-path", "/a:/b", "--inhibit-cache", name],
+        &["--argv0", "/bin/x", "--preload", "", "--", name],
+        &["--audit", "", "--inhibit-rpath", "", name],
+    ];
+    for words in ways {
+        let program = given(words);
+        assert_eq!((program.file.to_str(), &program.image), (Some(&loader[..]), &shell), "{words:?}");
+        assert_eq!(agent_reach(&program.kind), Ok(()));
+        // The kernel agrees that this is a way to run it.
+        if words.contains(&"-c") {
+            assert!(Command::new(&loader).args(words).status().unwrap().success());
+        }
+    }
+    let none: [&[&str]; 6] =
+        [&[], &["--list", name], &["--version"], &["sh"], &["/nowhere"], &["--library-path"]];
+    for words in none {
+        assert_eq!(given(words).image, Path::new(&loader), "{words:?}");
+    }
+    // Which C library a program has is up to the loader, and not to what the file names.
+    let flags = ["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"];
+    let Some(file) = compile(folder.path(), "bundled", NOTHING, &flags) else { return };
+    assert_eq!(given(&[file.to_str().unwrap()]).kind.linkage, Linkage::Glibc);
+    let Some(file) = compile(folder.path(), "alone", NOTHING, &["-static"]) else { return };
+    assert_eq!(given(&[file.to_str().unwrap()]).kind.linkage, Linkage::Static);
 }
 
 #[test]

@@ -251,6 +251,21 @@ fn a_static_program_runs_as_it_is_and_the_receipt_says_so() {
 }
 
 #[test]
+fn a_program_that_is_started_by_the_loader_is_placed() {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let loader = maps.split_whitespace().find(|word| word.contains("/ld-linux-")).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let bundle = [loader, "--library-path", "/nowhere", env!("CARGO_BIN_EXE_firsttouch"), "case", "demo"];
+    let sizes = ["--set", "table=64M", "--set", "reads=1000", "--set", "order=20"];
+    let output = run(&[&["run", "--receipt", file.to_str().unwrap(), "--"][..], &bundle, &sizes].concat());
+    assert_code(&output, 0);
+    assert!(!stderr(&output).contains("statically linked"), "{}", stderr(&output));
+    let receipt = json_file(&file);
+    assert!(receipt["obtained"]["peak_bytes"].as_u64().unwrap() >= 64 << 20, "{receipt}");
+}
+
+#[test]
 fn a_program_is_called_as_its_user_calls_it() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join(OsStr::from_bytes(b"gr\xf6\xdfe"));
