@@ -48,6 +48,7 @@ pub struct Heap {
     process: AtomicU32,
     /// The program has confined itself to some system calls.
     is_confined: AtomicBool,
+    asks_for_policies: AtomicBool,
     /// What came with a copy of that process is taken over by whoever comes here first.
     pub(crate) mark: Mark,
     clearer: Clearer,
@@ -75,6 +76,7 @@ impl Heap {
             span_bytes: AtomicUsize::new(0),
             process: AtomicU32::new(0),
             is_confined: AtomicBool::new(false),
+            asks_for_policies: AtomicBool::new(false),
             mark: Mark::new(),
             clearer: Clearer::new(),
             locks: Locks::new(),
@@ -211,7 +213,13 @@ impl Heap {
         if let Some(mut inner) = self.wait() {
             inner.room = Some(Room::ask());
             inner.nodes = Nodes::ask();
+            self.asks_for_policies.store(inner.nodes.may_ask(), Ordering::Relaxed);
         }
+    }
+
+    /// Whether memory policies make a difference, and the kernel may be asked for them.
+    pub fn asks_for_policies(&self) -> bool {
+        self.asks_for_policies.load(Ordering::Relaxed)
     }
 
     /// The process that the memory belongs to; 0 as long as there may be none.

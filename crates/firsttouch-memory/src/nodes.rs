@@ -8,6 +8,9 @@
 //! blocks are new, as without us, until it has been seen often enough that all of one lies on one node. What serves again tells
 //! nothing of who touches it: so one in sixteen is new after that, too. A program that reads its input by one thread
 //! and computes by many creates these in between, and what was seen before counts no more.
+//!
+//! A filter of system calls (seccomp) that a process has inherited may end it for either question, at whatever moment a block is asked
+//! for. So with a filter none is asked: large blocks are new, and smaller ones serve again wherever they lie.
 
 use crate::arena::Wanted;
 use crate::lines::Lines;
@@ -27,7 +30,11 @@ const HAS_MEMORY: &CStr = c"/sys/devices/system/node/has_memory";
 /// What is known of the nodes when a process begins.
 #[derive(Debug)]
 pub(crate) struct Nodes {
-    /// Those that it may have memory of; none where it is one at most.
+    /// It may have memory of several.
+    are_several: bool,
+    /// The kernel may be asked where memory lies, and what the policy is.
+    may_ask: bool,
+    /// Those that it may have memory of, where it matters.
     allowed: NodeBits,
     /// All memory of the machine is of one.
     machine_has_one: bool,
@@ -65,6 +72,8 @@ const PROBES: usize = 32;
 impl Nodes {
     /// One node, as on most machines.
     pub(crate) const ONE: Nodes = Nodes {
+        are_several: false,
+        may_ask: false,
         allowed: NodeBits::EMPTY,
         machine_has_one: true,
         runs_on_several: false,
@@ -72,27 +81,45 @@ impl Nodes {
         touched: Touched::UNKNOWN,
     };
 
-    /// Asks the kernel, as long as the program has not confined itself.
+    /// Perhaps several, of which nothing may be asked.
+    const UNASKED: Nodes = Nodes { are_several: true, machine_has_one: false, ..Nodes::ONE };
+
+    /// Finds out, as long as the program has not confined itself.
     pub(crate) fn ask() -> Nodes {
-        let on_machine = list(HAS_MEMORY);
-        let machine_has_one = on_machine.is_some_and(|nodes: NodeBits| nodes.count() == 1);
-        // Containers may forbid the question (seccomp).
-        let allowed = numa::allowed_nodes().ok().or(on_machine);
-        let Some(allowed) = allowed.filter(|nodes| nodes.count() > 1) else {
-            return Nodes { machine_has_one, ..Nodes::ONE };
-        };
-        Nodes {
-            allowed,
-            machine_has_one,
-            runs_on_several: runs_on_several(),
-            first_policy: numa::policy().ok(),
-            touched: Touched::UNKNOWN,
+        // On most machines this is enough.
+        let of_machine = list(HAS_MEMORY);
+        if of_machine.is_some_and(|nodes| nodes.count() <= 1) {
+            return Nodes::ONE;
+        }
+        let (allowed, may_ask) = own_status().unwrap_or((None, false));
+        match allowed.or(of_machine) {
+            Some(allowed) if allowed.count() <= 1 => Nodes { machine_has_one: false, ..Nodes::ONE },
+            Some(allowed) if may_ask => Nodes {
+                are_several: true,
+                may_ask,
+                allowed,
+                machine_has_one: false,
+                runs_on_several: runs_on_several(),
+                first_policy: numa::policy().ok(),
+                touched: Touched::UNKNOWN,
+            },
+            _ => Nodes::UNASKED,
         }
     }
 
     /// Whether it matters where memory lies.
     pub(crate) fn are_several(&self) -> bool {
-        !self.allowed.is_empty()
+        self.are_several
+    }
+
+    /// Whether it matters, and the kernel may be asked where memory lies and what the policy is.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.may_ask
+    }
+
+    /// The calling thread's memory policy.
+    fn policy(&self) -> Option<(usize, NodeBits)> {
+        if self.may_ask { numa::policy().ok() } else { None }
     }
 
     /// Whether the kernel may be offered pages that are held, to take when it is short of memory (`MADV_FREE`). Linux 6.12 has
@@ -117,7 +144,7 @@ impl Nodes {
     #[inline(never)]
     fn look(&mut self, address: usize, bytes: usize) {
         // Under any other policy it says nothing of who touches what.
-        if !numa::policy().is_ok_and(|(_, nodes)| nodes.is_empty()) {
+        if !self.policy().is_some_and(|(_, nodes)| nodes.is_empty()) {
             return;
         }
         let addresses: [usize; PROBES] =
@@ -139,7 +166,7 @@ impl Nodes {
     /// What of recycled memory may serve a block of so many bytes of the calling thread's, where there are several nodes.
     pub(crate) fn wanted(&self, bytes: usize) -> Wanted {
         let is_new_without_us = bytes >= NEW_BYTES;
-        let Ok((mode, nodes)) = numa::policy() else {
+        let Some((mode, nodes)) = self.policy() else {
             return if is_new_without_us { Wanted::Nothing } else { Wanted::All };
         };
         let is_mode = |one: Mode| mode & !MODE_FLAGS == one as usize;
@@ -155,6 +182,20 @@ impl Nodes {
             numa::place().ok().and_then(|(_, node)| NodeBits::of(&[node]).filter(|_| targets.contains(node)));
         Wanted::On(own.unwrap_or(targets))
     }
+}
+
+/// The nodes that a process may have memory of, where the kernel tells of them, and whether no filter of system calls is in its way.
+fn own_status() -> Option<(Option<NodeBits>, bool)> {
+    let mut lines = Lines::open(c"/proc/thread-self/status")?;
+    let (mut nodes, mut is_unfiltered) = (None, true);
+    while let Some(line) = lines.next() {
+        if let Some(mode) = line.strip_prefix(b"Seccomp:") {
+            is_unfiltered = mode.trim_ascii() == b"0";
+        } else if let Some(list) = line.strip_prefix(b"Mems_allowed_list:") {
+            nodes = parsed(list.trim_ascii());
+        }
+    }
+    Some((nodes, is_unfiltered))
 }
 
 /// Whether the CPUs of the calling thread, which is the first of its process, are those of several nodes; where that cannot be read,
@@ -180,8 +221,11 @@ fn cpus_of(node: u32) -> Option<CpuBits> {
 
 /// The numbers that a file lists.
 fn list<const WORDS: usize>(path: &CStr) -> Option<numa::Bits<WORDS>> {
-    let mut lines = Lines::open(path)?;
-    numa::Bits::parse(core::str::from_utf8(lines.next()?).ok()?)
+    parsed(Lines::open(path)?.next()?)
+}
+
+fn parsed<const WORDS: usize>(list: &[u8]) -> Option<numa::Bits<WORDS>> {
+    numa::Bits::parse(core::str::from_utf8(list).ok()?)
 }
 
 #[cfg(test)]
@@ -194,6 +238,8 @@ mod tests {
     fn two() -> Nodes {
         let allowed = NodeBits::of(&[0, 1]).unwrap();
         Nodes {
+            are_several: true,
+            may_ask: true,
             allowed,
             machine_has_one: false,
             runs_on_several: true,
@@ -233,6 +279,17 @@ mod tests {
         nodes.runs_on_several = false;
         assert_eq!(nodes.wanted(NEW_BYTES), Wanted::On(own));
         assert!(nodes.are_several() && !Nodes::ONE.are_several());
+    }
+
+    #[test]
+    fn without_a_question_large_blocks_are_new_and_small_ones_serve_again() {
+        let (mut nodes, memory) = (Nodes::UNASKED, touched(NEW_BYTES));
+        for _ in 0..=ENOUGH {
+            nodes.before_free(memory, NEW_BYTES);
+        }
+        assert!(nodes.are_several() && nodes.policy().is_none());
+        assert_eq!(nodes.wanted(NEW_BYTES), Wanted::Nothing);
+        assert_eq!(nodes.wanted(NEW_BYTES - 1), Wanted::All);
     }
 
     #[test]

@@ -437,7 +437,8 @@ impl StandIn {
         // On the CPU of the thread that allocates, it would only take its time.
         roam();
         StandIn {
-            has_no_policy: numa::policy().is_ok_and(|(mode, _)| mode == numa::Mode::Default as usize),
+            has_no_policy: HEAP.asks_for_policies()
+                && numa::policy().is_ok_and(|(mode, _)| mode == numa::Mode::Default as usize),
             preferred: Cell::new(None),
         }
     }

@@ -1,9 +1,10 @@
 //! Memory that the agent recycles lies where its next owner would have got new memory.
 
-use crate::bench::{Setting, Test, placed, program};
+use crate::bench::{RECEIPT, Setting, Test, placed, program, words_of};
 use crate::counts::{Counts, counts, only};
 use crate::placed::receipt;
-use firsttouch_lab::{Collected, Release};
+use firsttouch_lab::{Collected, Command, Release};
+use std::ffi::OsString;
 
 /// Whole huge pages of a block of the test program's, and of a small one.
 const BLOCKS: u64 = 23;
@@ -83,7 +84,26 @@ pub(crate) fn tests() -> Vec<Test> {
             assert!(receipt(&ran[0])["obtained"]["held_bytes"].as_u64().unwrap() >= 24 << 20, "{ran:?}");
         })
     }));
+    tests.extend(Release::ALL.map(|release| {
+        let commands = [filtered(&[], ""), filtered(&["firsttouch", "run", "--prefault", "--"], "serial")];
+        let name = format!("a filter that ends who asks where memory lies leaves blocks where they are touched (Linux {release})");
+        let placed = filtered(&["firsttouch", "run", "--receipt", RECEIPT, "--"], "").copy_out(RECEIPT);
+        Test::new(name, on(release), [vec![placed], commands.to_vec()].concat(), |_, ran| {
+            let [placed, alone, prefaulted] = ran else { panic!("{ran:?}") };
+            lie_as_alone(alone);
+            lie_as_alone(placed);
+            // Of what is smaller.
+            assert!(recycled(placed) >= 6 << 20, "{placed:?}");
+            assert_eq!(counts(prefaulted, "moved").values().sum::<u64>(), BLOCKS);
+        })
+    }));
     tests
+}
+
+/// The test program behind a filter that ends who asks where memory lies.
+fn filtered(between: &[&str], arguments: &str) -> Command {
+    let words = between.iter().map(OsString::from).chain(words_of("recycled", arguments));
+    Command::new([words_of("filtered", ""), words.collect()].concat())
 }
 
 fn recycled(one: &Collected) -> u64 {
