@@ -15,7 +15,7 @@ const LEAVE: *const () = ptr::null();
 
 /// Every function whose calls are redirected. What makes blocks is redirected in chosen libraries; what takes them,
 /// everywhere, because any library may be given a placed block; likewise what changes the memory of one.
-pub(crate) static FUNCTIONS: [Function; 37] = [
+pub(crate) static FUNCTIONS: [Function; 38] = [
     Function::new(c"free", free as *const (), free as *const ()),
     Function::new(c"realloc", realloc as *const (), realloc_given as *const ()),
     Function::new(c"reallocarray", reallocarray as *const (), reallocarray_given as *const ()),
@@ -48,6 +48,7 @@ pub(crate) static FUNCTIONS: [Function; 37] = [
     Function::new(c"munlock", munlock as *const (), munlock as *const ()),
     Function::new(c"mlockall", mlockall as *const (), mlockall as *const ()),
     Function::new(c"remap_file_pages", remap_file_pages as *const (), remap_file_pages as *const ()),
+    Function::new(c"shmget", shmget as *const (), shmget as *const ()),
     Function::new(c"shmat", shmat as *const (), shmat as *const ()),
     Function::new(c"mbind", mbind as *const (), mbind as *const ()),
     Function::new(c"ioctl", ioctl as *const (), ioctl as *const ()),
@@ -64,7 +65,7 @@ const MEMALIGN: usize = 9;
 const PVALLOC: usize = 13;
 const DLSYM: usize = 14;
 const DLVSYM: usize = 15;
-const SYSCALL: usize = 36;
+const SYSCALL: usize = 37;
 
 /// Finds the process's functions; false if one that cannot be done without is missing.
 pub(crate) fn resolve() -> bool {

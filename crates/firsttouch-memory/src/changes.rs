@@ -210,15 +210,41 @@ fn vectors(address: usize, count: usize) -> impl Iterator<Item = [usize; 2]> {
 }
 
 /// Gives up what may be why the kernel had no room for a call; whether there may be room now.
-fn make_room(heap: &Heap, number: c_long, [_, second, third, fourth, ..]: Arguments) -> bool {
-    let bytes = match number {
-        // What is held may be all that the pool has.
-        libc::SYS_mmap if fourth as c_int & libc::MAP_HUGETLB != 0 => return heap.make_room(),
+fn make_room(heap: &Heap, number: c_long, [_, second, third, fourth, fifth, _]: Arguments) -> bool {
+    // For who confined itself the kernel is asked nothing more.
+    if heap.is_confined() {
+        return false;
+    }
+    let is_for_pool = match number {
+        libc::SYS_mmap if fourth as c_int & libc::MAP_ANONYMOUS == 0 => is_on_pool(fifth),
+        libc::SYS_mmap => fourth as c_int & libc::MAP_HUGETLB != 0,
+        libc::SYS_shmget => third as c_int & libc::SHM_HUGETLB != 0,
+        _ => false,
+    };
+    // What is held may be all that the pool has.
+    if is_for_pool {
+        return heap.make_room();
+    }
+    heap.make_room_for_mapping(match number {
         libc::SYS_mmap => second,
         libc::SYS_mremap => third.saturating_sub(second),
         _ => 0,
-    };
-    heap.make_room_for_mapping(bytes)
+    })
+}
+
+/// Whether a file is on the pages of a reserved pool.
+fn is_on_pool(file: usize) -> bool {
+    // SAFETY: an all-zero structure is valid.
+    let mut about: libc::statfs = unsafe { core::mem::zeroed() };
+    // SAFETY: fills the structure.
+    let answer = unsafe { sys::call(libc::SYS_fstatfs, [file, (&raw mut about) as usize, 0, 0, 0, 0]) };
+    answer.is_ok() && about.f_type == libc::HUGETLBFS_MAGIC
+}
+
+/// Whether there may be room now for a call that allocates in a file and found none: for a file of a pool's what is held is given up.
+pub fn make_room_in_file<S: Interposer>(file: c_int) -> bool {
+    let heap = S::heap();
+    !heap.is_confined() && is_on_pool(file as usize) && heap.make_room()
 }
 
 /// Makes a system call for the program. Where the kernel has no room for it, but would have without us, what is held for reuse
@@ -311,6 +337,7 @@ macro_rules! functions_that_change_memory {
             mlockall(flags: c_int) -> c_int = SYS_mlockall;
             remap_file_pages(address: *mut c_void, bytes: usize, protection: c_int, page: usize, flags: c_int)
                 -> c_int = SYS_remap_file_pages;
+            shmget(key: c_int, bytes: usize, flags: c_int) -> c_int = SYS_shmget;
             shmat(segment: c_int, address: *const c_void, flags: c_int) -> *mut c_void = SYS_shmat;
             mbind(address: *mut c_void, bytes: c_ulong, mode: c_int, nodes: *const c_ulong, most: c_ulong, flags: c_uint)
                 -> c_long = SYS_mbind;

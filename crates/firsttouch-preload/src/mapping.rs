@@ -3,7 +3,7 @@
 
 use crate::behind::Behind;
 use crate::binding::{self, with_errno};
-use crate::next::{SYSCALL, VMSPLICE};
+use crate::next::{FALLOCATE, POSIX_FALLOCATE, SYSCALL, VMSPLICE};
 use crate::setup::found;
 use crate::{HEAP, prefault, rights};
 use core::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
@@ -161,6 +161,58 @@ pub unsafe extern "C" fn vmsplice(
     let real: Vmsplice = unsafe { core::mem::transmute(found) };
     // SAFETY: the same call.
     unsafe { real(file, vectors, count, flags) }
+}
+
+/// fallocate(2), in which a thread may be cancelled: the C library's own makes the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fallocate(
+    file: c_int,
+    mode: c_int,
+    offset: libc::off_t,
+    bytes: libc::off_t,
+) -> c_int {
+    type Fallocate = unsafe extern "C" fn(c_int, c_int, libc::off_t, libc::off_t) -> c_int;
+    let Some(found) = found(&FALLOCATE) else { return with_errno(Err(libc::ENOSYS)) };
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Fallocate = unsafe { core::mem::transmute(found) };
+    // SAFETY: the same call.
+    let allocate = || unsafe { real(file, mode, offset, bytes) };
+    let answer = allocate();
+    // SAFETY: the thread's errno.
+    let is_full = || unsafe { *libc::__errno_location() } == libc::ENOSPC;
+    if answer == -1 && is_full() && changes::make_room_in_file::<Behind>(file) { allocate() } else { answer }
+}
+
+/// posix_fallocate(3), which answers with the error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_fallocate(file: c_int, offset: libc::off_t, bytes: libc::off_t) -> c_int {
+    type Allocate = unsafe extern "C" fn(c_int, libc::off_t, libc::off_t) -> c_int;
+    let Some(found) = found(&POSIX_FALLOCATE) else { return libc::ENOSYS };
+    // SAFETY: the address is that of the C library's function of this name, which has this type.
+    let real: Allocate = unsafe { core::mem::transmute(found) };
+    // SAFETY: the same call.
+    let allocate = || unsafe { real(file, offset, bytes) };
+    let answer = allocate();
+    if answer == libc::ENOSPC && changes::make_room_in_file::<Behind>(file) { allocate() } else { answer }
+}
+
+/// fallocate64: the same, on 64-bit machines.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fallocate64(
+    file: c_int,
+    mode: c_int,
+    offset: libc::off_t,
+    bytes: libc::off_t,
+) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { fallocate(file, mode, offset, bytes) }
+}
+
+/// posix_fallocate64: the same, on 64-bit machines.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_fallocate64(file: c_int, offset: libc::off_t, bytes: libc::off_t) -> c_int {
+    // SAFETY: the same contract.
+    unsafe { posix_fallocate(file, offset, bytes) }
 }
 
 /// What is done before any system call that is made by its number; answers where to go on.

@@ -58,6 +58,8 @@ pub(crate) static SPAWN_CHDIR: Next = Next::new(c"posix_spawn_file_actions_addch
 pub(crate) static SPAWN_FCHDIR: Next = Next::new(c"posix_spawn_file_actions_addfchdir_np");
 pub(crate) static SYSCALL: Next = Next::new(c"syscall");
 pub(crate) static VMSPLICE: Next = Next::new(c"vmsplice");
+pub(crate) static FALLOCATE: Next = Next::new(c"fallocate");
+pub(crate) static POSIX_FALLOCATE: Next = Next::new(c"posix_fallocate");
 pub(crate) static SETUID: Next = Next::new(c"setuid");
 pub(crate) static SETGID: Next = Next::new(c"setgid");
 pub(crate) static SETEUID: Next = Next::new(c"seteuid");
@@ -97,6 +99,8 @@ pub(crate) fn find_all() {
         &SPAWN_FCHDIR,
         &SYSCALL,
         &VMSPLICE,
+        &FALLOCATE,
+        &POSIX_FALLOCATE,
         &SETUID,
         &SETGID,
         &SETEUID,
