@@ -101,6 +101,19 @@ def test_distances_are_those_of_scipy():
             np.testing.assert_array_equal(found_too, wanted_too, err_msg=str(options))
 
 
+def test_from_nowhere_no_path_leads_anywhere():
+    sparse = pytest.importorskip("scipy.sparse")
+    for matrix in (sparse.csr_array((0, 0)), np.zeros((0, 0)), sparse.csr_array(np.ones((3, 3)))):
+        for options in [{}, {"directed": False}, {"return_predecessors": True}, {"indices": []}, {"indices": [], "return_predecessors": True}]:
+            if matrix.shape[0] and "indices" not in options:
+                continue
+            found = graph.dijkstra(matrix, min_only=True, **options)
+            wanted = scipy_dijkstra(matrix, min_only=True, **options)
+            for ours, theirs in zip(*(part if isinstance(part, tuple) else (part,) for part in (found, wanted))):
+                np.testing.assert_array_equal(ours, theirs, err_msg=str(options))
+    assert graph.dijkstra(np.ones((2, 2)), indices=[], min_only=True, dtype="uint32").tolist() == [2**32 - 1] * 2
+
+
 def test_the_nearest_index_is_told():
     for matrix in matrices():
         indices = sorted({0, matrix.shape[0] // 2, matrix.shape[0] - 1})
@@ -155,7 +168,6 @@ def test_types_are_those_asked_for():
         {"dtype": "int32"}, {"dtype": ">u4"}, {"out": np.zeros(3)}, {"out": np.zeros((4, 4), np.int32)},
         {"out": np.zeros((4, 4), order="F")}, {"out": np.zeros((4, 4)), "dtype": "uint32"},
         {"indices": 4}, {"indices": -5}, {"indices": [0.5]}, {"limit": -1}, {"limit": math.nan}, {"n_jobs": 0},
-        {"indices": [], "min_only": True},
     ]:
         with pytest.raises(firsttouch.ArgumentError) as error:
             graph.dijkstra(matrix, **wrong)
@@ -568,6 +580,17 @@ def test_what_must_be_converted_cannot_be_lent():
             graph.from_csr((indptr, heads, wrong), copy=False)
     with pytest.raises(firsttouch.GraphError, match="joins 0 and 2"):
         graph.from_csr((indptr, heads + 1, weights), copy=False)
+    for copy in (False, True):
+        with pytest.raises(firsttouch.GraphError, match="arc 1 .* leads to -1"):
+            graph.from_csr((indptr, np.array([1, -1], np.int32), weights), copy=copy)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant <= 52, reason="there are no longer numbers than float64")
+def test_longer_numbers_are_not_rounded_to_whole_ones():
+    indptr, heads, weights = [0, 1, 2], [1, 0], np.array([3, 4], np.longdouble)
+    assert graph.from_csr((indptr, heads, weights)).data.tolist() == [3, 4]
+    with pytest.raises(firsttouch.GraphError, match="no whole numbers"):
+        graph.from_csr((indptr, heads, weights + np.longdouble(1e-18)))
 
 
 def test_lent_arrays_live_as_long_as_the_graph():

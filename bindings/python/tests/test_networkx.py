@@ -3,6 +3,7 @@
 import random
 import time
 
+import numpy as np
 import pytest
 
 import firsttouch
@@ -85,7 +86,7 @@ def test_mistakes_are_those_of_networkx():
         nx.multi_source_dijkstra_path_length(graph, set(), **OURS)
 
 
-@pytest.mark.parametrize("weight", [0.5, -1, 2**32, 2**70, "3", 1j, float("nan"), None])
+@pytest.mark.parametrize("weight", [0.5, -1, 2**32, 2**70, "3", 1j, float("nan"), None, np.longdouble(1)])
 def test_what_cannot_be_searched_is_left_to_others(weight):
     graph = nx.path_graph(3)
     graph[0][1]["weight"] = weight

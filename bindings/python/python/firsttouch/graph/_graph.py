@@ -243,6 +243,9 @@ def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Option
     indptr, indices = np.require(indptr, kind, ("C", "A")), np.require(indices, kind, ("C", "A"))
     if not indptr.size:
         raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
+    if data is not None and before[2].dtype.itemsize > data.dtype.itemsize and (data != before[2]).any():
+        # As `float64` they would be rounded to whole ones.
+        raise GraphError(f"weights of the type {before[2].dtype} are no whole numbers", "numpy.rint(data)")
     after = (indptr, indices, data)
     if lend:
         why = _why_copied(graph, given, before, after)
@@ -251,10 +254,22 @@ def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Option
         if why is not None and must:
             raise ArgumentError(f"the graph cannot do without a copy: {why}", "copy=None, which copies where it must")
         if why is None:
-            return wrap(_core.Graph.from_rows(*before, True, "plain", None))
+            return _checked(*before, True, "plain", None)
     if pages is None:
         pages = "thp" if 8 * (indptr.size + indices.size) > 2 << 20 else "plain"
-    return wrap(_core.Graph.from_rows(indptr, indices, data, False, pages, node_for(node, None)))
+    return _checked(indptr, indices, data, False, pages, node_for(node, None))
+
+
+def _checked(indptr: Any, indices: Any, data: Any, lend: bool, pages: str, node: Optional[int]) -> Graph:
+    """The graph of these rows, whose numbers are told as they were given where they make none."""
+    try:
+        return wrap(_core.Graph.from_rows(indptr, indices, data, lend, pages, node))
+    except GraphError as error:
+        below = (indices < 0).nonzero()[0]
+        if not below.size:
+            raise
+        head = indices[below[0]]
+        raise GraphError(f"arc {below[0]} (counted from 0) leads to {head}, which is no node", error.hint) from None
 
 
 def _why_copied(graph: Any, given: Any, before: Any, after: Any) -> Optional[str]:

@@ -146,7 +146,9 @@ def _numbers(given: list[Any]) -> tuple[npt.NDArray[Any], bool]:
 
     kinds = set(map(type, given))
     whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
-    if not whole and not all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_)) for kind in kinds):
+    # Numbers of more digits than `float64` would be rounded to whole ones.
+    numbers = (int, float, np.integer, np.float16, np.float32, np.float64, np.bool_)
+    if not whole and not all(issubclass(kind, numbers) for kind in kinds):
         names = ", ".join(sorted(kind.__name__ for kind in kinds))
         raise _UnsuitedError(f"weights of the types {names} are not searched with", "whole numbers")
     try:

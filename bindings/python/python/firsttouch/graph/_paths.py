@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Results below this are not asked about: looking at the machine takes longer than making them.
 _SMALL_BYTES = 1 << 28
+# What stands for no node.
+_NONE = -9999
 # Searches up to which those in a matrix as it lies, some slower, are done before a copy of it is made and searched.
 _FEW_SEARCHES = 4
 
@@ -78,9 +80,14 @@ def dijkstra(
             raise ArgumentError("predecessors are numbers of 31 bits, and there are more nodes", "distances alone")
         parents = np.empty(shape, np.int32)
     if min_only:
-        if not sources.size and indices is not None:
-            raise ArgumentError("there is no node to search from", "indices=[0]")
         origins = np.empty(shape, np.int32) if return_predecessors else None
+    if min_only and not sources.size:
+        # From nowhere no path leads anywhere, in a graph without nodes either.
+        result.fill(math.inf if result.dtype.kind == "f" else np.iinfo(result.dtype).max)
+        for part in (parents, origins):
+            if part is not None:
+                part.fill(_NONE)
+    elif min_only:
         _core.nearest(ours._core, sources, most, result, parents, origins, threads)
     else:
         # Searches that end soon are sooner than sweeps, which see all nodes; and sweeps know no predecessors.
