@@ -67,12 +67,14 @@ pub enum MetricError {
         name: String,
     },
     /// The program did not say it.
-    #[error("`{regex}` matches nothing in {stream}, which ends with `{end}`")]
+    #[error("`{regex}` matches nothing in {}{stream}, which ends with `{end}`", if *.is_cut { "the last MiB of " } else { "" })]
     NoMatch {
         /// The expression.
         regex: String,
         /// Where.
         stream: &'static str,
+        /// Only its end was looked at.
+        is_cut: bool,
         /// The last line that there is.
         end: String,
     },
@@ -136,6 +138,10 @@ impl MetricError {
             MetricError::Shown => "leave --show-output out, or have the program write a file (json:FILE:/KEY)".to_owned(),
             MetricError::NotHere { .. } | MetricError::NotCounted { .. } => {
                 format!("judge by what the kernel tells everywhere: {}", words())
+            }
+            MetricError::NoMatch { is_cut: true, .. } => {
+                "only that much of the end is read; have the program say the number last, or write it to a file (json:FILE:/KEY)"
+                    .to_owned()
             }
             MetricError::NoMatch { .. } => {
                 "`^` and `$` are ends of lines, and the last match counts; try the expression on what the program writes: PROGRAM | grep -E REGEX"
@@ -305,24 +311,27 @@ fn compiled(text: &str) -> Result<Regex, MetricError> {
 
 /// The number that the last match has in its first group that takes part.
 fn said(regex: &Regex, file: &Path, stream: &'static str) -> Result<f64, MetricError> {
-    let text = end_of(file).map_err(|source| MetricError::Unreadable { path: file.to_owned(), source })?;
+    let (text, is_cut) =
+        end_of(file).map_err(|source| MetricError::Unreadable { path: file.to_owned(), source })?;
     let last = regex.captures_iter(&text).last();
     let group = last.and_then(|captures| captures.iter().skip(1).flatten().next());
     let found = group.ok_or_else(|| MetricError::NoMatch {
         regex: regex.as_str().to_owned(),
         stream,
+        is_cut,
         end: shortened(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()),
     })?;
     number(found.as_str())
 }
 
-fn end_of(file: &Path) -> io::Result<String> {
+/// The end of what a program wrote, and whether there was more before it.
+fn end_of(file: &Path) -> io::Result<(String, bool)> {
     let mut file = File::open(file)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES)))?;
     let mut bytes = Vec::new();
     file.take(OUTPUT_BYTES).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), length > OUTPUT_BYTES))
 }
 
 /// The number at a place of a JSON file; a text that is a number is one.
@@ -387,6 +396,9 @@ mod tests {
         assert_eq!(judged("stderr:rate=([0-9]+)|took ([0-9]+)", "took 7").unwrap(), Some(7.0));
         let long = format!("took 1\n{}took 3\n", "x".repeat(2 << 20));
         assert_eq!(judged("stdout:took ([0-9]+)", &long).unwrap(), Some(3.0));
+        let before = judged("stdout:took (1)", &long).unwrap_err();
+        assert!(before.to_string().contains("in the last MiB of the output"), "{before}");
+        assert!(before.hint().contains("only that much"), "{}", before.hint());
     }
 
     #[test]

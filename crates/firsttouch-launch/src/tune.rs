@@ -37,6 +37,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use variants::Compared;
@@ -151,7 +152,11 @@ fn compare(
     observer: &mut dyn TuneObserver,
 ) -> Result<Tuned, TuneError> {
     for path in combinations.iter().filter_map(|it| it.conditions.input.as_ref()) {
-        File::open(path).map_err(|source| TuneError::Input { path: path.clone(), source })?;
+        let unreadable = |source| TuneError::Input { path: path.clone(), source };
+        if path.metadata().map_err(unreadable)?.file_type().is_fifo() {
+            return Err(TuneError::InputIsPipe { path: path.clone() });
+        }
+        File::open(path).map_err(unreadable)?;
     }
     let machine = &request.status.machine;
     let folder = Workshop::new(environment).map_err(TuneError::Folder)?;

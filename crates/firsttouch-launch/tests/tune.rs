@@ -7,6 +7,8 @@ use firsttouch_launch::{Conditions, Interruption, Stage, TuneError, TuneObserver
 use firsttouch_machine::{Root, StatusReport};
 use firsttouch_process::{Environment, Stream};
 use std::ffi::OsString;
+use std::fs::File;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -241,4 +243,11 @@ fn input_and_lines_around_the_runs() {
     assert!(killed.to_string().starts_with("the program failed"), "{killed}");
     let missing = Conditions { input: Some(folder.path().join("none")), ..Conditions::default() };
     assert!(matches!(under(missing, "exit 0"), Err(TuneError::Input { .. })));
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Who opens it does not wait: a program whose input it is would not hang here either.
+    let _held = File::options().read(true).write(true).open(&pipe).unwrap();
+    let piped = Conditions { input: Some(pipe), ..Conditions::default() };
+    let error = under(piped, "exit 0").unwrap_err();
+    assert!(matches!(&error, TuneError::InputIsPipe { .. }) && error.hint().is_some(), "{error}");
 }

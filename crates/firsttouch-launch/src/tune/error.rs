@@ -53,6 +53,12 @@ pub enum TuneError {
         /// Why.
         source: io::Error,
     },
+    /// The program's input is a pipe: opening it would wait for somebody to write, and there is something to read in it once.
+    #[error("{} is a pipe, which can be read once, and there are several runs", .path.display())]
+    InputIsPipe {
+        /// The pipe.
+        path: PathBuf,
+    },
     /// A line that was to run before or after the program failed.
     #[error(transparent)]
     Line(RunError),
@@ -100,6 +106,9 @@ impl TuneError {
                 skipped.iter().find_map(|skipped| remedy(Some(skipped)))
             }
             TuneError::Choice(_) | TuneError::Input { .. } => None,
+            TuneError::InputIsPipe { .. } => {
+                Some("write what comes from it into a file, and name that: --input FILE".to_owned())
+            }
             TuneError::Folder(_) => Some(OTHER_FOLDER.to_owned()),
             TuneError::Vary(error) => error.hint(),
             TuneError::Program(error) => Some(error.hint()),
