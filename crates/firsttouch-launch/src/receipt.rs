@@ -245,11 +245,14 @@ fn correct(tree: &mut ProcessTree, pid: u32, record: &Record) {
         bytes: recorded.bytes - seen.bytes,
         huge_bytes: recorded.huge_bytes.saturating_sub(seen.huge_bytes),
     };
+    // What was on small pages at the look of all may be among what is on huge ones in the record.
+    tree.at_peak.placed.huge_bytes = tree.at_peak.placed.huge_bytes.min(tree.at_peak.placed.bytes);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use firsttouch_placement::ResidentMemory;
 
     fn receipt(place: &RecordPlace, ending: Ending) -> Receipt {
         let asked = Placement::default();
@@ -294,5 +297,32 @@ mod tests {
         assert_eq!((tree.pid, tree.worker()), (6, None), "the program did its work itself");
         assert_eq!(receipt.obtained.unwrap().placed_bytes, 60_000_000);
         assert!(receipt.notes.iter().any(|note| note.contains("of 2 programs")), "{:?}", receipt.notes);
+    }
+
+    /// Looks of all saw a moment at which children had taken their part of the memory, the look at the process one before.
+    #[test]
+    fn no_more_is_on_huge_pages_than_there_is() {
+        let memory = |bytes, huge_bytes| ResidentMemory {
+            placed: Resident { bytes, huge_bytes },
+            ..ResidentMemory::default()
+        };
+        let process = ProcessMemory {
+            pid: 6,
+            parent: 1,
+            program: "/bin/y".to_owned(),
+            peak_rss_bytes: None,
+            cpu_ms: 0,
+            memory: memory(50 << 20, 40 << 20),
+        };
+        let mut tree = ProcessTree {
+            pid: 6,
+            at_peak: memory(48 << 20, 46 << 20),
+            processes: vec![process],
+            ..ProcessTree::default()
+        };
+        let text =
+            "firsttouch-record 1\nprogram /bin/y\nstate final\nplaced 54525952\npage 2097152 54525952\nend\n";
+        correct(&mut tree, 6, &Record::parse(text).unwrap());
+        assert_eq!(tree.at_peak.placed, Resident { bytes: 50 << 20, huge_bytes: 50 << 20 });
     }
 }
