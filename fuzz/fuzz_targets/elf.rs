@@ -3,6 +3,7 @@
 #![no_main]
 
 use firsttouch_fuzz::Bound;
+use firsttouch_process::allocator_in;
 use firsttouch_process::elf::Elf;
 use libfuzzer_sys::fuzz_target;
 
@@ -10,5 +11,5 @@ use libfuzzer_sys::fuzz_target;
 const BOUND: Bound = Bound { fixed: 1 << 20, per_byte: 256 };
 
 fuzz_target!(|input: &[u8]| {
-    let _ = BOUND.hold(input.len(), || Elf::read(input));
+    let _ = BOUND.hold(input.len(), || (Elf::read(input), allocator_in(input)));
 });

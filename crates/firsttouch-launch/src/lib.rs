@@ -38,6 +38,7 @@ mod start;
 mod subject;
 mod surroundings;
 mod tune;
+mod unserved;
 mod vary;
 mod visitor;
 mod warm;

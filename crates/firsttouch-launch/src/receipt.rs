@@ -1,5 +1,6 @@
 //! Receipts of runs: from the records of the agents, and from what was seen from outside.
 
+use crate::unserved;
 use crate::visitor::{Seen, Visitor};
 use crate::workshop::Workshop;
 use firsttouch_placement::{
@@ -78,6 +79,9 @@ impl Ended<'_> {
         let (seen, mut receipt) = self.begin(visitor);
         if self.by_agent {
             self.add_records(&mut receipt, seen.pid);
+            if let Some((tree, pages)) = &seen.memory {
+                unserved::tell(&mut receipt, tree, pages);
+            }
         } else {
             self.add_outside(&mut receipt, seen);
             if let Ok(record) = self.records.own(self.ending) {

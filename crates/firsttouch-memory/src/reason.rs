@@ -61,7 +61,7 @@ reasons! {
     /// The process is not dumpable (setuid, or by its own wish): the kernel and the loader keep others out.
     NotDumpable = "not-dumpable",
         "run the program without setuid or file capabilities; of sudo and the like: sudo firsttouch run -- PROGRAM";
-    /// The program brings its own allocator, or a sanitizer's; the agent stood down.
+    /// The program brings its own allocator, or a sanitizer's, and the agent stood down; or a module of it does, whose memory came past the agent.
     ForeignAllocator = "foreign-allocator", "try --via supervise, which collapses pages from outside";
     /// The kernel lacks the call.
     KernelTooOld = "kernel-too-old",

@@ -1,6 +1,7 @@
 //! What a process has resident, by kind, made of its `smaps`: a pure function.
 
 use crate::{Resident, ResidentMemory};
+use firsttouch_linux::maps::{Backing, Mapping};
 use firsttouch_linux::smaps::{PMD_BYTES, Region};
 use firsttouch_memory::may_be_placed;
 use firsttouch_sorted::SortedMap;
@@ -19,6 +20,8 @@ pub struct ProcessResident {
     part: ResidentMemory,
     /// Its part of what is of no file, by page size.
     part_by_page_size: BTreeMap<u64, u64>,
+    /// Its part of what is told of as [`Together::unserved_bytes`].
+    unserved_bytes: u64,
     /// Shared memory, by the file that it looks like.
     objects: BTreeMap<File, Object>,
     /// Pages of a pool that several processes map, by the file that only the kernel knows: page size and bytes. The kernel
@@ -61,6 +64,9 @@ pub struct Together {
     pub memory: ResidentMemory,
     /// What is of no file, by page size.
     pub bytes_by_page_size: BTreeMap<u64, u64>,
+    /// Private memory on small pages in mappings that neither the agent made nor the C library for small blocks: made by an allocator
+    /// of the program's own, by mmap(2), or for blocks between these two.
+    pub unserved_bytes: u64,
 }
 
 /// `bytes` in the proportion of `part` to `whole`, at most `bytes`.
@@ -88,15 +94,16 @@ impl ProcessResident {
     /// Adds up the mappings of a process.
     pub fn of(regions: &[Region]) -> ProcessResident {
         let mut all = ProcessResident::default();
-        for region in regions {
-            all.add_transparent(region);
+        for (place, region) in regions.iter().enumerate() {
+            let next = regions.get(place + 1).map(|next| &next.mapping);
+            all.add_transparent(region, is_unserved(&region.mapping, next));
             all.add_pool(region);
         }
         all
     }
 
     /// Everything but the pages of a pool.
-    fn add_transparent(&mut self, region: &Region) {
+    fn add_transparent(&mut self, region: &Region, is_unserved: bool) {
         let (mapping, figures) = (&region.mapping, &region.figures);
         let Some(rss) = figures.rss.filter(|rss| *rss > 0) else { return };
         let pss = figures.pss.unwrap_or(rss);
@@ -117,6 +124,9 @@ impl ProcessResident {
         let [own_part, other_part] = parts;
         *private(&mut self.memory, mapping.start) += own;
         *private(&mut self.part, mapping.start) += own_part;
+        if is_unserved {
+            self.unserved_bytes += own_part.bytes - own_part.huge_bytes;
+        }
         add_pages(&mut self.part_by_page_size, page, own_part);
         if is_shared {
             self.memory.shared += other;
@@ -153,6 +163,22 @@ fn private(sums: &mut ResidentMemory, address: u64) -> &mut Resident {
     if may_be_placed(address as *const u8) { &mut sums.placed } else { &mut sums.private }
 }
 
+/// Whether a mapping is made neither by the agent nor by the C library for small blocks: no `brk` heap and no arena, which begins
+/// at a multiple of its size and is followed by what is not used of it yet. The kernel joins it with what others have mapped before it: that is
+/// mostly theirs.
+fn is_unserved(mapping: &Mapping, next: Option<&Mapping>) -> bool {
+    const ARENA_BYTES: u64 = 64 << 20;
+    let is_arena = || {
+        let rest = next.filter(|next| next.is_inaccessible() && next.start == mapping.end);
+        mapping.start.is_multiple_of(ARENA_BYTES)
+            && rest.is_some_and(|rest| rest.end - mapping.start == ARENA_BYTES)
+    };
+    mapping.backing() == Backing::Anonymous
+        && mapping.name != "[heap]"
+        && !may_be_placed(mapping.start as *const u8)
+        && !is_arena()
+}
+
 impl Together {
     /// Adds up processes that were read at one moment.
     pub fn of<'a>(processes: impl Iterator<Item = &'a ProcessResident>) -> Together {
@@ -161,6 +187,7 @@ impl Together {
         let mut pools: SortedMap<File, (u64, u64)> = SortedMap::new();
         for process in processes {
             all.memory += process.part;
+            all.unserved_bytes = all.unserved_bytes.saturating_add(process.unserved_bytes);
             for (page, bytes) in &process.part_by_page_size {
                 add(&mut all.bytes_by_page_size, *page, *bytes);
             }
@@ -275,6 +302,31 @@ mod tests {
         ]);
         assert_eq!(both.bytes_by_page_size, sizes);
         assert_eq!(both.bytes_by_page_size.values().sum::<u64>(), both.memory.of_no_file().bytes);
+    }
+
+    #[test]
+    fn what_an_allocator_of_the_programs_own_maps_is_told_from_the_c_librarys() {
+        let small = |range: &str, name: &str| {
+            region(&format!("{range} 00000000 00:00 0 {name}"), &[("Rss", 8192), ("Anonymous", 8192)])
+        };
+        let none = |range: &str| region(&format!("{range} ---p 00000000 00:00 0"), &[("Rss", 0)]);
+        let unserved = |text: &[String]| {
+            let process = ProcessResident::of(&parse_smaps(&text.concat()).unwrap());
+            Together::of([&process].into_iter()).unserved_bytes >> 20
+        };
+        assert_eq!(unserved(&[small("55d0c0000000-55d0c1000000 rw-p", "[heap]")]), 0);
+        assert_eq!(unserved(&[small("7ffc00000000-7ffc01000000 rw-p", "[stack]")]), 0);
+        assert_eq!(unserved(&[small("200000000000-200001000000 rw-p", "")]), 0, "the agent's");
+        let arena = small("7f1000000000-7f1001000000 rw-p", "");
+        assert_eq!(unserved(&[arena.clone(), none("7f1001000000-7f1004000000")]), 0, "of glibc");
+        for other in ["7f1001000000-7f1003000000", "7f1001000000-7f1008000000", "7f1002000000-7f1004000000"] {
+            assert_eq!(unserved(&[arena.clone(), none(other)]), 8, "{other}");
+        }
+        let joined = [small("7f1000000000-7f1005000000 rw-p", ""), none("7f1005000000-7f1008000000")];
+        assert_eq!(unserved(&joined), 8);
+        assert_eq!(unserved(&[small("7f1000000000-7f1001000000 rw-p", "[anon:jemalloc_pg]")]), 8);
+        let half_huge = [("Rss", 8192), ("Pss", 4096), ("Anonymous", 8192), ("AnonHugePages", 4096)];
+        assert_eq!(unserved(&[region("7f1000000000-7f1001000000 rw-p 00000000 00:00 0", &half_huge)]), 2);
     }
 
     /// One was read while it had the memory alone, the other once both had it.

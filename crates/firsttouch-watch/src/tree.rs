@@ -2,6 +2,7 @@
 
 use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
+use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::{
     self, SHOWS_OTHERS, Stat, Status, TICKS_PER_S, have_one_memory, living_status, living_thread,
     shows_others, unless_ended,
@@ -11,7 +12,7 @@ use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
 use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together};
 use firsttouch_sorted::sort_by_key;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
@@ -32,6 +33,10 @@ pub struct PeakPages {
     pub bytes_by_page_size: BTreeMap<u64, u64>,
     /// Resident bytes by node, but for pages of files and memory that processes share; `None` if the kernel does not say.
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
+    /// Private bytes on small pages that neither the agent nor the C library made, as far as mappings tell.
+    pub unserved_bytes: u64,
+    /// The files whose code the processes had mapped.
+    pub modules: BTreeSet<String>,
 }
 
 /// Looks at a program and its descendants from time to time; the caller waits between looks.
@@ -49,6 +54,7 @@ pub struct TreeWatch {
     /// The cheap account when mappings of all were last read, and what of it counted once.
     last_read: Option<(u64, u64)>,
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
+    modules_at_peak: BTreeSet<String>,
     pause: Duration,
     cost: Duration,
     /// When mappings may be read again, though little has changed.
@@ -115,6 +121,7 @@ impl TreeWatch {
             at_peak: Together::default(),
             last_read: None,
             nodes_at_peak: None,
+            modules_at_peak: BTreeSet::new(),
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
             next_reading: Instant::now(),
@@ -262,7 +269,7 @@ impl TreeWatch {
         let enough = |fullest: u64| fullest - fullest / 50;
         let known = self.at_peak.memory.of_no_file().bytes;
         let is_peak = self.expected(all) >= enough(known);
-        let (mut read, mut is_whole) = (Vec::new(), true);
+        let (mut read, mut modules, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
         for look in looks {
             let Member { memory, fullest, .. } = &self.members[look.member];
             let is_fullest = look.bytes >= enough(*fullest);
@@ -283,6 +290,9 @@ impl TreeWatch {
                         self.remember(look, &resident);
                     }
                     read.push((look.shown_under, resident));
+                    let code = regions.into_iter().map(|region| region.mapping);
+                    let code = code.filter(|it| it.execute && it.backing() == Backing::File);
+                    modules.extend(code.map(|mapping| mapping.name));
                 }
                 // It ended after the glance; one that was not collected has no mappings left.
                 Ok(_) => is_whole = false,
@@ -297,6 +307,7 @@ impl TreeWatch {
         self.last_read = is_whole.then_some((all, bytes));
         if bytes >= enough(known) {
             self.at_peak = together;
+            self.modules_at_peak = modules;
             self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (number, _)| {
                 for (node, bytes) in private_nodes(&self.root, *number)? {
                     *nodes.entry(node).or_insert(0) += bytes;
@@ -363,6 +374,8 @@ impl TreeWatch {
         let pages = PeakPages {
             bytes_by_page_size: self.at_peak.bytes_by_page_size,
             bytes_by_node: self.nodes_at_peak,
+            unserved_bytes: self.at_peak.unserved_bytes,
+            modules: self.modules_at_peak,
         };
         Some((tree, pages))
     }

@@ -2,6 +2,7 @@
 
 use crate::requirements::{compiled, installed};
 use crate::subject::Subject;
+use serde_json::Value;
 use std::process::Command;
 
 const BLOCKS: &str = include_str!("blocks.c");
@@ -29,6 +30,40 @@ fn jemalloc_is_untouched() {
     let options = ["-Wl,--no-as-needed", "-l:libjemalloc.so.2"];
     let Some(program) = compiled(folder.path(), "with_jemalloc", BLOCKS, &options) else { return };
     Subject::new(program).same_but_for_the_warning().assert_stood_down("foreign-allocator");
+}
+
+/// The agent sees nothing of it. Where the module does not say by a name that it has an allocator, the receipt tells only what there is.
+#[test]
+fn memory_of_a_modules_allocator_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = include_str!("with_module.c");
+    let Some(program) = compiled(folder.path(), "with_module", text, &["-Wl,--no-as-needed", "-ldl"]) else {
+        return;
+    };
+    let receipt_with = |name: &str, options: &[&str]| {
+        let options = [&["-shared", "-fPIC"][..], options].concat();
+        let module = compiled(folder.path(), name, include_str!("module.c"), &options)?;
+        let receipt = folder.path().join("receipt.json");
+        let output = Command::new(env!("CARGO_BIN_EXE_firsttouch"))
+            .args(["run", "--receipt"])
+            .args([receipt.as_os_str(), "--".as_ref(), program.as_os_str(), module.as_os_str()])
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        Some(serde_json::from_str::<Value>(&std::fs::read_to_string(receipt).unwrap()).unwrap())
+    };
+    let Some(named) = receipt_with("named.so", &[]) else { return };
+    let short = &named["shortfalls"][0];
+    assert_eq!(short["reason"], "foreign-allocator", "{named}");
+    assert!(short["bytes"].as_u64().is_some_and(|bytes| bytes >= 96 << 20), "{named}");
+    let notes = named["notes"].to_string();
+    for word in ["named.so", "module_je_arena_malloc_hard", "--via supervise", "attach"] {
+        assert!(notes.contains(word), "{word}: {named}");
+    }
+    let Some(nameless) = receipt_with("nameless.so", &["-DNAMELESS", "-s"]) else { return };
+    assert_eq!(nameless["shortfalls"].as_array().map(Vec::len), Some(0), "{nameless}");
+    assert!(nameless["notes"].to_string().contains("--via supervise"), "{nameless}");
 }
 
 #[test]

@@ -5,13 +5,17 @@ use crate::style::{Style, Tone};
 use crate::visible::{visible, wrapped};
 use firsttouch_documents::{Finding, Weight};
 
+/// What can be said before the program runs: which libraries it loads then, with allocators of their own, nobody knows.
+const NOTHING: &str =
+    "nothing here overrides what was asked; what the program loads while it runs, a receipt tells\n";
+
 /// Where the words of a finding begin.
 pub(super) const INDENT: usize = 11;
 
 /// The findings of `explain`. Values of variables and names of files may hold anything, and stand in any part of a finding.
 pub fn explanation(findings: &[Finding], width: usize, style: Style) -> String {
     if findings.is_empty() {
-        return "nothing here overrides what was asked\n".to_owned();
+        return NOTHING.to_owned();
     }
     let each = findings.iter().map(|one| finding(one, one.weight.word(), width, style));
     each.collect::<Vec<_>>().join("\n")
@@ -77,6 +81,6 @@ mod tests {
              environment: OMP_PROC_BIND=a\\u{1b}[2Jb\n           its word is the last\n           \
              hint: unset OMP_PROC_BIND\n           keep: edit ~/.profile\n"
         );
-        assert_eq!(explanation(&[], 80, Style::Plain), "nothing here overrides what was asked\n");
+        assert_eq!(explanation(&[], 80, Style::Plain), NOTHING);
     }
 }

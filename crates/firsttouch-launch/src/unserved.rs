@@ -1,0 +1,94 @@
+//! Memory of a program under the agent that came to neither the agent nor the C library, and whose it is.
+
+use firsttouch_placement::{Pages, Placement, ProcessTree, Reason, Receipt, Shortfall, format_bytes};
+use firsttouch_process::allocator_of_module;
+use firsttouch_watch::PeakPages;
+use std::fs::{self, File};
+
+/// What is less than this is no program's main memory.
+const WORTH_BYTES: u64 = 64 << 20;
+
+/// Says why most of a program's memory was not placed, where an allocator of its own has it: without this there would be no
+/// shortfall, because the agent knows nothing of such memory.
+pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages) {
+    let bytes = pages.unserved_bytes;
+    // What a program leaves to others, or to glibc because of a reason that is told, has its remedy already.
+    let is_told = receipt.shortfalls.iter().any(|short| short.bytes >= bytes / 2 || leaves_all(short.reason));
+    let is_most = bytes >= WORTH_BYTES && bytes > tree.at_peak.of_no_file().bytes / 2;
+    if !wants_huge(&receipt.asked) || !is_most || is_told || tree.worker().is_some() {
+        return;
+    }
+    let size = format_bytes(bytes);
+    let remedy = "--via supervise and `firsttouch attach` collapse it from outside";
+    let Some((function, module)) = pages.modules.iter().find_map(|module| allocator_of(module)) else {
+        receipt.notes.push(format!(
+            "{size} on small pages came from no malloc that the agent serves: from an allocator of the program's own, from mmap, \
+             or in blocks below --min-size: {remedy}"
+        ));
+        return;
+    };
+    receipt.shortfalls.push(Shortfall::new(Reason::ForeignAllocator, bytes));
+    receipt.notes.push(format!(
+        "{size} on small pages came from no malloc that the agent serves, and {module} brings an allocator of its own \
+         ({function}): {remedy}"
+    ));
+}
+
+fn wants_huge(asked: &Placement) -> bool {
+    !matches!(asked.pages, Pages::Plain | Pages::Base | Pages::Multi(_))
+}
+
+/// Reasons for which the agent places nothing more, and glibc maps large blocks as it would without us.
+fn leaves_all(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::ForeignAllocator | Reason::AddressSpaceLimit | Reason::MappingChanged | Reason::Confined
+    )
+}
+
+fn allocator_of(module: &str) -> Option<(String, &str)> {
+    // Whatever has its name by now.
+    let is_file = fs::metadata(module).is_ok_and(|about| about.is_file());
+    let function = allocator_of_module(&File::open(module).ok().filter(|_| is_file)?)?;
+    Some((function, module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use firsttouch_placement::{Record, Resident, ResidentMemory};
+
+    fn told(receipt: &mut Receipt, unserved_mib: u64, private_mib: u64) -> (usize, usize) {
+        let private = Resident { bytes: private_mib << 20, huge_bytes: 0 };
+        let at_peak = ResidentMemory { private, ..ResidentMemory::default() };
+        let tree = ProcessTree { at_peak, ..ProcessTree::default() };
+        // Neither is a library with an allocator: the one is no file, the other no library.
+        let modules = ["/dev/null", "/etc/passwd"].map(str::to_owned).into();
+        tell(
+            receipt,
+            &tree,
+            &PeakPages { unserved_bytes: unserved_mib << 20, modules, ..PeakPages::default() },
+        );
+        (receipt.shortfalls.len(), receipt.notes.len())
+    }
+
+    fn receipt(asked: &str, shortfalls: Vec<Shortfall>) -> Receipt {
+        let record =
+            Record::parse("firsttouch-record 1\nprogram /bin/y\nstate final\nplaced 0\nend\n").unwrap();
+        let receipt = record.into_receipt(asked.parse().unwrap());
+        Receipt { shortfalls, notes: Vec::new(), ..receipt }
+    }
+
+    #[test]
+    fn what_is_most_of_a_program_is_told_unless_a_reason_is_told_already() {
+        assert_eq!(told(&mut receipt("thp", Vec::new()), 100, 150), (0, 1));
+        assert_eq!(told(&mut receipt("auto", Vec::new()), 64, 64), (0, 1));
+        assert_eq!(told(&mut receipt("thp", Vec::new()), 63, 64), (0, 0), "little");
+        assert_eq!(told(&mut receipt("thp", Vec::new()), 100, 250), (0, 0), "the smaller part");
+        assert_eq!(told(&mut receipt("4k", Vec::new()), 100, 150), (0, 0), "small pages were asked for");
+        let short = |reason, mib: u64| vec![Shortfall::new(reason, mib << 20)];
+        assert_eq!(told(&mut receipt("thp", short(Reason::Confined, 0)), 100, 150), (1, 0));
+        assert_eq!(told(&mut receipt("thp", short(Reason::NodeFull, 90)), 100, 150), (1, 0));
+        assert_eq!(told(&mut receipt("thp", short(Reason::NoWholeBlock, 1)), 100, 150), (1, 1));
+    }
+}
