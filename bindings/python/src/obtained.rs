@@ -36,15 +36,15 @@ pub(crate) fn obtained(py: Python<'_>, address: usize, bytes: u64) -> PyResult<S
     Ok(seen.unwrap_or_default())
 }
 
-/// Whether a placed block begins at this address, whoever placed it.
+/// Where the placed block begins that holds the byte at this address, whoever placed it; `None` if none does.
 #[pyfunction]
-pub(crate) fn block(address: usize) -> bool {
-    if session::opened().is_some_and(|heap| heap.usable_bytes(address as *const u8).is_some()) {
-        return true;
+pub(crate) fn block(address: usize) -> Option<usize> {
+    if let Some(begin) = session::opened().and_then(|heap| heap.begin_of_block_over(address as *const u8)) {
+        return Some(begin);
     }
     // Blocks of the agent, and of another copy of the library.
     if !session::is_served_by_others() {
-        return false;
+        return None;
     }
     const MORE: usize = 16;
     // SAFETY: no rows.
@@ -52,7 +52,9 @@ pub(crate) fn block(address: usize) -> bool {
     let mut rows = vec![FirsttouchBlock::default(); room];
     // SAFETY: an array of that many rows.
     let total = unsafe { firsttouch_ism_list(rows.as_mut_ptr(), room) };
-    rows.iter().take(total).any(|row| row.address == address as u64)
+    let at = address as u64;
+    let holder = rows.iter().take(total).find(|row| (row.address..row.address + row.bytes).contains(&at))?;
+    Some(holder.address as usize)
 }
 
 /// Why a placed block that begins at this address has other pages than of the kind that was asked for: the word and the

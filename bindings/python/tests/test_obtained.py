@@ -38,6 +38,25 @@ def test_memory_of_others():
         assert error.value.hint
 
 
+def test_blocks_of_others_are_known_by_any_of_their_bytes(huge_pages):
+    with firsttouch.pages("thp", whole_process=True):
+        theirs = bytearray(8 * MIB)
+        for shown in [theirs, memoryview(theirs)[3 * MIB :], np.frombuffer(theirs, np.uint8)[MIB:]]:
+            seen = firsttouch.obtained(shown)
+            assert seen.placed and seen.asked == {"pages": "thp"} and seen.pages.keys() >= {2 * MIB}, seen
+            del shown
+        small = bytearray(100)
+        assert not firsttouch.obtained(small).placed
+    assert not firsttouch.obtained(bytearray(8 * MIB)).placed
+
+
+def test_a_view_by_another_library_knows_what_was_asked(huge_pages):
+    with firsttouch.pages("thp"):
+        array = np.ones(8 * MIB, np.uint8)
+    seen = firsttouch.obtained(np.frombuffer(memoryview(array)[MIB:], np.uint8))
+    assert seen.placed and seen.asked == {"pages": "thp"}
+
+
 def test_views_know_what_was_asked(huge_pages):
     array = firsttouch.zeros((4, 2 * MIB), np.uint8)
     array[:2] = 1

@@ -126,7 +126,7 @@ impl Arena {
     }
 
     /// The run that a page lies in.
-    fn run_at(&self, page: Page) -> Option<(Page, u32, Option<Block>)> {
+    pub(crate) fn run_at(&self, page: Page) -> Option<(Page, u32, Option<Block>)> {
         Extents::run_at(self.table(), self.tables.starts(), page)
     }
 

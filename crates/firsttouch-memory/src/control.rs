@@ -74,6 +74,13 @@ pub struct AgentBlock {
     pub huge_bytes: u64,
 }
 
+impl Heap {
+    /// Where the live block begins that holds the byte at an address, by whatever part of it somebody knows it.
+    pub fn begin_of_block_over(&self, address: *const u8) -> Option<usize> {
+        self.wait()?.begin_of_block_over(address as usize)
+    }
+}
+
 impl AgentBlock {
     /// Hands the live blocks of a heap to `row`, at most `room` of them, in order of address; answers how many there are
     /// altogether.

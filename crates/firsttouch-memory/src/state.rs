@@ -114,6 +114,15 @@ impl Inner {
         })
     }
 
+    /// Where the live block begins that holds the byte at an address.
+    pub(crate) fn begin_of_block_over(&self, address: usize) -> Option<usize> {
+        let mut arenas = self.arenas.iter().flatten();
+        let arena = arenas.find(|arena| (arena.base..arena.end()).contains(&address))?;
+        let (start, _, block) = arena.run_at(arena.page(address))?;
+        let begin = arena.address(start) + usize::from(block.filter(|block| !block.is_retired())?.offset);
+        (begin <= address).then_some(begin)
+    }
+
     /// Frees a block; false if there is none at that address.
     pub(crate) fn free(&mut self, address: *const u8) -> bool {
         let Some((slot, start, pages, block)) = self.find(address) else { return false };

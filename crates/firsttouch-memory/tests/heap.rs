@@ -241,6 +241,23 @@ fn idle_memory_goes_back_after_the_period() {
 }
 
 #[test]
+fn a_block_is_found_by_each_of_its_bytes() {
+    let heap = heap(Pages::Transparent);
+    for alignment in [0, BASE] {
+        let address = heap.allocate(3 * MIB, alignment, false);
+        for byte in [0, 1, MIB, 3 * MIB - 1] {
+            let begin = heap.begin_of_block_over(address.wrapping_add(byte));
+            assert_eq!(begin, Some(address as usize), "{alignment} {byte}");
+        }
+        assert_ne!(heap.begin_of_block_over(address.wrapping_sub(1)), Some(address as usize));
+        assert!(heap.free(address));
+        assert_eq!(heap.begin_of_block_over(address.wrapping_add(MIB)), None);
+    }
+    let elsewhere = 0_u8;
+    assert_eq!(heap.begin_of_block_over(&raw const elsewhere), None);
+}
+
+#[test]
 fn growing_in_place_and_shrinking_keep_the_contents() {
     let heap = heap(Pages::Transparent);
     let address = heap.allocate(2 * MIB, 0, false);

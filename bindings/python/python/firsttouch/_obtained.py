@@ -111,9 +111,13 @@ def obtained(array: Any) -> Obtained:
         array = _shown(array)
     start, end = _bounds(array)
     owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
-    region = owner.base if isinstance(owner.base, _core.Region) else None
+    while True:
+        # Of a view of memory the one whose memory it is.
+        base = owner.base.obj if isinstance(owner.base, memoryview) else owner.base
+        if not isinstance(base, np.ndarray):
+            break
+        owner = base
+    region = base if isinstance(base, _core.Region) else None
     asked: Optional[dict[str, Any]] = None
     short: Optional[tuple[str, str]] = None
     huge_bytes = _HUGE
@@ -125,13 +129,14 @@ def obtained(array: Any) -> Obtained:
     if region is not None:
         asked = {"pages": region.asked} if region.node is None else {"pages": region.asked, "node": region.node}
         short, huge_bytes = region.shortfall, max(region.page_bytes, _HUGE)
-    elif owner.flags.owndata:
-        address = owner.__array_interface__["data"][0]
-        placed = _core.block(address)
+    else:
+        # Whoever owns it: a block may be of any library's.
+        begin = _core.block(start)
+        placed = begin is not None
         _, _, kind = _numpy.handler_name(owner).partition("firsttouch ")
         kind = kind or kind_of_process() or ""
-        if placed and kind and kind != "plain":
-            asked, short = {"pages": kind}, _core.shortfall(address, kind, small > 0)
+        if begin is not None and kind and kind != "plain":
+            asked, short = {"pages": kind}, _core.shortfall(begin, kind, small > 0)
     pages = None
     if seen is not None:
         pages = {size: bytes for size, bytes in ((_BASE, seen[1]), (huge_bytes, seen[0])) if bytes}
