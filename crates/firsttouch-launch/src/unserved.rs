@@ -47,10 +47,11 @@ fn leaves_all(reason: Reason) -> bool {
 }
 
 fn allocator_of(module: &str) -> Option<(String, &str)> {
-    // Whatever has its name by now.
-    let is_file = fs::metadata(module).is_ok_and(|about| about.is_file());
-    let function = allocator_of_module(&File::open(module).ok().filter(|_| is_file)?)?;
-    Some((function, module))
+    // Whatever has its name by now: opening a pipe would wait.
+    if !fs::metadata(module).is_ok_and(|about| about.is_file()) {
+        return None;
+    }
+    Some((allocator_of_module(&File::open(module).ok()?)?, module))
 }
 
 #[cfg(test)]
