@@ -1,5 +1,7 @@
 """What the extension module takes for an array, and that it borrows it."""
 
+import gc
+
 import numpy as np
 import pytest
 from conftest import run
@@ -116,3 +118,18 @@ def test_lent_arrays_that_were_changed_are_an_error(nodes):
                 search()
         changed[:] = kept
         assert graph.dijkstra(lent, indices=0, n_jobs=2).max() == nodes - 1
+
+
+def test_lent_arrays_live_as_long_as_the_graph():
+    indptr, heads = np.arange(100_001, dtype=np.int32), np.roll(np.arange(100_000, dtype=np.int32), -1)
+    lent = graph.from_csr((indptr, heads, None), copy=False)
+    del indptr, heads
+    gc.collect()
+    assert graph.dijkstra(lent, indices=0).max() == 99_999
+    assert lent.data.shape == (100_000,) and lent.data[-1] == 1
+    # Nobody searches beyond the end of what has become shorter.
+    heads = np.array([1, 0], np.int32)
+    lent = graph.from_csr((np.array([0, 1, 2], np.int32), heads, None), copy=False)
+    heads.resize(1, refcheck=False)
+    with pytest.raises(firsttouch.ArgumentError, match="another length"):
+        graph.dijkstra(lent, indices=0)

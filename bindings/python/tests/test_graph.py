@@ -591,18 +591,3 @@ def test_longer_numbers_are_not_rounded_to_whole_ones():
     assert graph.from_csr((indptr, heads, weights)).data.tolist() == [3, 4]
     with pytest.raises(firsttouch.GraphError, match="no whole numbers"):
         graph.from_csr((indptr, heads, weights + np.longdouble(1e-18)))
-
-
-def test_lent_arrays_live_as_long_as_the_graph():
-    indptr, heads = np.arange(100_001, dtype=np.int32), np.roll(np.arange(100_000, dtype=np.int32), -1)
-    lent = graph.from_csr((indptr, heads, None), copy=False)
-    del indptr, heads
-    gc.collect()
-    assert graph.dijkstra(lent, indices=0).max() == 99_999
-    assert lent.data.shape == (100_000,) and lent.data[-1] == 1
-    # Nobody searches beyond the end of what has become shorter.
-    heads = np.array([1, 0], np.int32)
-    lent = graph.from_csr((np.array([0, 1, 2], np.int32), heads, None), copy=False)
-    heads.resize(1, refcheck=False)
-    with pytest.raises(firsttouch.ArgumentError, match="another length"):
-        graph.dijkstra(lent, indices=0)

@@ -51,17 +51,20 @@ pub fn chase(table: &Table, reads: u64, seed: u64) -> u64 {
 #[derive(Debug)]
 pub struct Gather;
 
+/// The size of a table.
+pub(crate) const TABLE: Parameter = Parameter::new(
+    "table",
+    "size of the table, rounded down to a power of two",
+    Kind::Bytes(64, 1 << 40),
+    ["1G", "256M"],
+);
+
 static ABOUT: About = About {
     name: "gather",
     summary: "sum of values at random places of a table",
     source: "GUPS of the HPC Challenge, read-only",
     parameters: &[
-        Parameter::new(
-            "table",
-            "size of the table, rounded down to a power of two",
-            Kind::Bytes(64, 1 << 40),
-            ["1G", "256M"],
-        ),
+        TABLE,
         Parameter::new(
             "reads",
             "reads of a step, of all threads together",

@@ -12,6 +12,7 @@ use crate::array::Array;
 use crate::case::{About, Case, Given, Prepared, Unit, Variant, Work, Workload};
 use crate::checksum::Checksum;
 use crate::error::{CaseError, Missing};
+use crate::gather::TABLE;
 use crate::outside::{missing_numpy, python_script};
 use crate::parameter::{Kind, Parameter};
 use crate::share::{cut, cut_slice, each};
@@ -29,12 +30,7 @@ static ABOUT: About = About {
     summary: "exclusive-or of words at random places of a table, none lost",
     source: "RandomAccess of the HPC Challenge",
     parameters: &[
-        Parameter::new(
-            "table",
-            "size of the table, rounded down to a power of two",
-            Kind::Bytes(64, 1 << 40),
-            ["1G", "256M"],
-        ),
+        TABLE,
         Parameter::new(
             "updates",
             "updates of a step, of all threads together; the benchmark makes four for each word",

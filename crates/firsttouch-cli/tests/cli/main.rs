@@ -104,7 +104,7 @@ fn text_of(output: &Output) -> String {
     stdout(output)
 }
 
-/// The document that is the output of a program that ended well.
+/// The JSON that is the output of a program that ended well.
 #[track_caller]
 fn json_of(output: &Output) -> Value {
     json(&text_of(output))
