@@ -239,13 +239,13 @@ def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Option
         own = data.dtype.newbyteorder("=")
         exact = own in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
         small = np.float64 if data.dtype.kind == "f" else np.int32
-        data = np.require(data, own if exact else small, ("C", "A"))
+        weights, data = data, np.require(data, own if exact else small, ("C", "A"))
+        if weights.dtype.itemsize > data.dtype.itemsize and (data != weights).any():
+            # As `float64` they would be rounded to whole ones.
+            raise GraphError(f"weights of the type {weights.dtype} are no whole numbers", "numpy.rint(data)")
     indptr, indices = np.require(indptr, kind, ("C", "A")), np.require(indices, kind, ("C", "A"))
     if not indptr.size:
         raise GraphError("indptr is empty", "it has one number more than there are nodes: [0] for none")
-    if data is not None and before[2].dtype.itemsize > data.dtype.itemsize and (data != before[2]).any():
-        # As `float64` they would be rounded to whole ones.
-        raise GraphError(f"weights of the type {before[2].dtype} are no whole numbers", "numpy.rint(data)")
     after = (indptr, indices, data)
     if lend:
         why = _why_copied(graph, given, before, after)
