@@ -36,8 +36,9 @@ const HERE: &str = "here";
 const FIRST: Release = Release::V6_1;
 /// The word for all kernels in all modes.
 const ALL: &str = "all";
-/// The word for each kernel in the usual mode, and for the other modes on both ends: the oldest and this one. Those in between share
-/// the tests: each test runs on the oldest, on one in between and on this one, since what only one in between does is rare.
+/// The word for each kernel in the usual mode; for pages for all on both ends, too: the oldest and this one; and for pages for nobody
+/// on this one: what kernels do then differs least. Those in between share the tests: each test runs on the oldest, on one in between
+/// and on this one, since what only one in between does is rare.
 const EACH: &str = "each";
 /// The variable that may hold one of these words.
 const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
@@ -74,9 +75,8 @@ fn is_first(kernel: &str, mode: &str) -> bool {
     kernel == FIRST.to_string() && mode == pass::USUAL
 }
 
-/// Whether a kernel is the oldest or this machine's.
-fn is_at_an_end(kernel: &str) -> bool {
-    kernel == HERE || Release::ALL.first().is_some_and(|oldest| kernel == oldest.to_string())
+fn is_oldest(kernel: &str) -> bool {
+    Release::ALL.first().is_some_and(|oldest| kernel == oldest.to_string())
 }
 
 /// What of the tests a kernel has with [`EACH`]: those in between are dealt out, but for one that is named.
@@ -158,7 +158,7 @@ pub(crate) fn run() -> ExitCode {
     let wants = |kernel: &str, mode: &str| {
         let is_wanted = |word: &String| match word.as_str() {
             ALL => true,
-            EACH => mode == pass::USUAL || is_at_an_end(kernel),
+            EACH => mode == pass::USUAL || kernel == HERE || mode == pass::ALWAYS && is_oldest(kernel),
             word => word == kernel,
         };
         chosen.iter().any(is_wanted) || chosen.is_empty() && is_first(kernel, mode)
