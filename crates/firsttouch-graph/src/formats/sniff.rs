@@ -19,7 +19,14 @@ pub(super) fn sniff(beginning: &[u8], named: Option<Format>) -> Result<Format, R
     }
     let lines = beginning.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let mut columns = Vec::new();
-    for line in lines.filter(|line| !line.is_empty()).filter(|line| !is_comment(line)) {
+    let mut lines =
+        lines.filter(|line| !line.is_empty()).filter(|line| !is_comment(line)).take(LINES).peekable();
+    if let Some(first) = lines.peek()
+        && let Some(error) = table(first)
+    {
+        return Err(error);
+    }
+    for line in lines {
         match line[0] {
             b'p' if is_auxiliary(line) => return Err(auxiliary()),
             b'p' | b'a' if line.get(1).is_some_and(u8::is_ascii_whitespace) => return Ok(Format::Dimacs),
@@ -29,9 +36,6 @@ pub(super) fn sniff(beginning: &[u8], named: Option<Format>) -> Result<Format, R
             _ => return Err(ReadError::Unknown),
         }
         columns.push(line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).count());
-        if columns.len() == LINES {
-            break;
-        }
     }
     let all = |wanted: usize| columns.iter().all(|count| *count == wanted);
     match named {
@@ -58,6 +62,18 @@ fn auxiliary() -> ReadError {
         what: "coordinates or sources of a DIMACS graph, not the graph",
         hint: "name the .gr file; coordinates are given with --coordinates FILE",
     }
+}
+
+/// What has columns as databases and spreadsheets write them, told by its first line.
+fn table(line: &[u8]) -> Option<ReadError> {
+    let hint = if line[0].is_ascii_digit() {
+        "put blanks between the columns: tr ',;' ' ' < IN > OUT.wel"
+    } else {
+        "leave out the line of names, and put blanks between the columns: tail -n +2 IN | tr ',;' ' ' > OUT.wel"
+    };
+    let what = "a table with commas or semicolons between its columns";
+    let is_one = !b"{[(<".contains(&line[0]) && line.iter().any(|byte| b",;".contains(byte));
+    is_one.then_some(ReadError::Other { what, hint })
 }
 
 fn steiner() -> ReadError {

@@ -145,6 +145,21 @@ fn edges_of_the_pace_challenges_are_two_arcs() {
     assert!(steiner.to_string().contains("Steiner"), "{steiner}");
 }
 
+#[test]
+fn tables_are_told_how_to_become_edge_lists() {
+    for (text, hint) in
+        [("0,1,5\n1,2,3\n", "put blanks"), ("\"source\";\"target\"\n0;1\n", "leave out the line of names")]
+    {
+        let error = read_as("csv", text).unwrap_err();
+        assert!(
+            error.to_string().contains("a table with commas") && error.hint().contains(hint),
+            "{error}: {}",
+            error.hint()
+        );
+    }
+    assert!(matches!(read_as("json", "{\"nodes\": [1, 2],\n").unwrap_err(), ReadError::Unknown));
+}
+
 /// As GAP's `WriteSerializedGraph` writes a graph.
 fn gap(graph: &Graph, is_directed: bool, has_weights: bool) -> Vec<u8> {
     let mut bytes = vec![u8::from(is_directed)];
