@@ -28,8 +28,9 @@ pub(crate) struct Footprint {
     peak_bytes: usize,
     /// What it had beside blocks at the last reading.
     other_bytes: usize,
-    /// It is not read before this time.
+    /// It is not read before this time for what is freed, and for what grows: the one is not to be left unread for the other.
     next_read_ns: u64,
+    next_look_ns: u64,
 }
 
 /// Bytes in blocks, and held for reuse.
@@ -42,15 +43,15 @@ pub(crate) struct Placed {
 }
 
 impl Footprint {
-    pub(crate) const UNKNOWN: Footprint = Footprint { peak_bytes: 0, other_bytes: 0, next_read_ns: 0 };
+    pub(crate) const UNKNOWN: Footprint =
+        Footprint { peak_bytes: 0, other_bytes: 0, next_read_ns: 0, next_look_ns: 0 };
 
     /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
-    /// `others`, files are not opened beside theirs.
+    /// `others`, other threads, files are not opened beside theirs.
     pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize, others: bool) -> bool {
-        let has_pool = placed.has_pool;
-        let read = || apart_from(others, || coverage::resident_bytes(has_pool));
         self.is_within(placed, bytes)
-            || self.may_be_read(others, sys::coarse_ns) && self.is_within_by(placed, bytes, read)
+            || may_be_read(&mut self.next_read_ns, others, sys::coarse_ns)
+                && self.is_within_by(placed, bytes, || resident_bytes(placed, others))
     }
 
     /// The same by what is known: without a reading.
@@ -65,18 +66,24 @@ impl Footprint {
         beside.max(tenth(self.peak_bytes)).saturating_sub(placed.held_bytes)
     }
 
-    fn may_be_read(&mut self, others: bool, now_ns: impl Fn() -> u64) -> bool {
-        let now_ns = now_ns();
-        if now_ns < self.next_read_ns {
-            return false;
-        }
-        self.next_read_ns = now_ns + if others { APART_NS } else { ALONE_NS };
-        true
+    fn is_within_by(&mut self, placed: Placed, bytes: usize, read: impl Fn() -> Option<usize>) -> bool {
+        self.note(placed, bytes, read());
+        self.is_within(placed, bytes)
     }
 
-    fn is_within_by(&mut self, placed: Placed, bytes: usize, read: impl Fn() -> Option<usize>) -> bool {
+    /// Reads what the program has by itself, which may have grown by what is no block.
+    pub(crate) fn look(&mut self, placed: Placed, others: bool) {
+        if may_be_read(&mut self.next_look_ns, others, sys::coarse_ns) {
+            // Less is for what is freed to find: of what is live now, some may not have been touched yet.
+            let before = self.other_bytes;
+            self.note(placed, 0, resident_bytes(placed, others));
+            self.other_bytes = self.other_bytes.max(before);
+        }
+    }
+
+    fn note(&mut self, placed: Placed, bytes: usize, resident: Option<usize>) {
         let all = placed.live_bytes + placed.held_bytes + bytes;
-        match read() {
+        match resident {
             Some(resident) => {
                 self.other_bytes = resident.saturating_sub(all);
                 self.peak_bytes = self.peak_bytes.max(resident.saturating_sub(placed.held_bytes));
@@ -84,7 +91,6 @@ impl Footprint {
             // Without /proc blocks are all that is known.
             None => self.peak_bytes = self.peak_bytes.max(placed.live_bytes + bytes),
         }
-        self.is_within(placed, bytes)
     }
 
     /// How much is held too much, beside blocks that have just become more. With them it is to have no more than the capacity.
@@ -99,10 +105,29 @@ impl Footprint {
         self.peak_bytes + tenth(self.peak_bytes)
     }
 
+    /// Whether more is held than may be whatever the program has by itself.
+    pub(crate) fn is_much_held(&self, placed: Placed) -> bool {
+        placed.held_bytes > tenth(self.peak_bytes)
+    }
+
     /// A tenth of what the program has by itself now.
     pub(crate) fn tenth_now(&self, placed: Placed) -> usize {
         tenth(self.other_bytes + placed.live_bytes)
     }
+}
+
+/// Whether it is time to read, and when it is again.
+fn may_be_read(next_ns: &mut u64, others: bool, now_ns: impl Fn() -> u64) -> bool {
+    let now_ns = now_ns();
+    if now_ns < *next_ns {
+        return false;
+    }
+    *next_ns = now_ns + if others { APART_NS } else { ALONE_NS };
+    true
+}
+
+fn resident_bytes(placed: Placed, others: bool) -> Option<usize> {
+    apart_from(others, || coverage::resident_bytes(placed.has_pool))
 }
 
 /// That of the program's own memory, and no less than a huge page.
@@ -155,12 +180,11 @@ mod tests {
 
     #[test]
     fn with_several_threads_it_is_read_now_and_then() {
-        let mut footprint = Footprint::UNKNOWN;
-        assert!(footprint.may_be_read(false, || 5) && !footprint.may_be_read(false, || 5));
-        assert!(footprint.may_be_read(true, || 6) && !footprint.may_be_read(true, || 6));
-        assert!(
-            !footprint.may_be_read(true, || 5 + APART_NS) && footprint.may_be_read(true, || 6 + APART_NS)
-        );
+        let mut next_ns = 0;
+        let mut may = |others, now_ns| may_be_read(&mut next_ns, others, || now_ns);
+        assert!(may(false, 5) && !may(false, 5));
+        assert!(may(true, 6) && !may(true, 6));
+        assert!(!may(true, 5 + APART_NS) && may(true, 6 + APART_NS));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::deferred::Deferred;
 use crate::extents::{Block, Extents};
 use crate::failures::Failures;
 use crate::forks::Forks;
+use crate::growth::GrowthClock;
 use crate::header::{self, Place};
 use crate::lines::apart_from;
 use crate::lock::{Guard, Lock};
@@ -20,7 +21,7 @@ use crate::pages::{BASE, Page, Pages};
 use crate::patience::Patience;
 use crate::reason::Reason;
 use crate::record::{More, RecordFile};
-use crate::settings::{Settings, Totals};
+use crate::settings::{MAPPED_BYTES, Settings, Totals};
 use crate::snapshot::{BlockInfo, forbidden};
 use crate::span::{Room, Span};
 use crate::state::Inner;
@@ -30,18 +31,16 @@ use firsttouch_linux::sys;
 /// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
 const TRIES_AT_EXIT: u32 = 10_000_000;
 
-/// Blocks of so many bytes and more glibc maps one by one, as long as it has freed none of them (`M_MMAP_THRESHOLD`, mallopt(3)).
-const MAPPED_BYTES: usize = 128 << 10;
-
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
 #[derive(Debug)]
 pub struct Heap {
     /// The sizes that are placed. Off: from `usize::MAX`, which no block has, to none.
-    least: AtomicUsize,
+    pub(crate) least: AtomicUsize,
     most: AtomicUsize,
     /// From this size on the allocator behind is asked by way of the heap, which makes room where there is none: also for blocks
-    /// that are not placed, and for as long as the heap may hold address space.
-    asked_from: AtomicUsize,
+    /// that are not placed, and for as long as the heap may hold address space. All sizes while growth is watched.
+    pub(crate) asked_from: AtomicUsize,
+    pub(crate) growth: GrowthClock,
     span_base: AtomicUsize,
     span_bytes: AtomicUsize,
     /// The process that the memory belongs to: a child of vfork(2) uses it as well.
@@ -72,6 +71,7 @@ impl Heap {
             least: AtomicUsize::new(usize::MAX),
             most: AtomicUsize::new(0),
             asked_from: AtomicUsize::new(usize::MAX),
+            growth: GrowthClock::new(),
             span_base: AtomicUsize::new(0),
             span_bytes: AtomicUsize::new(0),
             process: AtomicU32::new(0),
@@ -103,7 +103,7 @@ impl Heap {
         self.enter_with(Patience::ENDLESS)
     }
 
-    fn enter_with(&self, patience: Patience) -> Option<Guard<'_, Inner>> {
+    pub(crate) fn enter_with(&self, patience: Patience) -> Option<Guard<'_, Inner>> {
         if !self.is_whole() {
             return None;
         }
@@ -170,13 +170,14 @@ impl Heap {
         }
         let Some(mut inner) = self.wait().filter(|inner| !inner.has_stood_down()) else { return };
         inner.settings = settings;
+        inner.watches_growth = false;
         for arena in inner.arenas.iter_mut().flatten() {
             arena.shares = settings.shares;
         }
         drop(inner);
         self.most.store(settings.max_bytes, Ordering::Relaxed);
         self.least.store(settings.min_bytes, Ordering::Relaxed);
-        self.asked_from.store(settings.min_bytes.min(MAPPED_BYTES), Ordering::Relaxed);
+        self.asked_from.store(settings.asked_from(), Ordering::Relaxed);
     }
 
     /// From now on large allocations concern the heap, whether it places any or not.
@@ -330,7 +331,9 @@ impl Heap {
         );
         let run = arena.address(taken.start);
         let base = arena.base;
+        inner.look_at_growth();
         inner.hold_less();
+        self.watch_growth(&mut inner);
         let restore = inner.restore_is_due();
         let zeroed = zeroed || inner.settings.zero;
         drop(inner);
@@ -374,6 +377,7 @@ impl Heap {
             return false;
         }
         self.heed(&inner);
+        self.watch_growth(&mut inner);
         let restore = inner.restore_is_due();
         drop(inner);
         if restore {

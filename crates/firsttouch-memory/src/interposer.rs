@@ -101,20 +101,31 @@ fn place<S: Interposer>(bytes: usize, alignment: usize, zeroed: bool) -> *mut c_
     address.cast()
 }
 
+/// A block that comes this way only because growth is watched; the shorter, since it may be one of many.
+#[inline(always)]
+fn small<S: Interposer>(bytes: usize, allocate: impl Fn() -> *mut c_void) -> Option<*mut c_void> {
+    if !S::heap().is_small(bytes) {
+        return None;
+    }
+    let address = allocate();
+    S::heap().saw_behind(address as usize);
+    Some(address).filter(|address| !address.is_null())
+}
+
 /// What the allocator behind answers to a call for a large block. Where it finds no room, the heap makes some and it is asked
 /// once more.
 #[cold]
 fn behind<S: Interposer>(allocate: impl Fn() -> *mut c_void) -> *mut c_void {
     S::asked_behind();
     let errno_before = errno();
-    let address = allocate();
-    if !address.is_null() || !S::heap().make_room() {
-        return address;
+    let mut address = allocate();
+    if address.is_null() && S::heap().make_room() {
+        address = allocate();
+        if !address.is_null() {
+            set_errno(errno_before);
+        }
     }
-    let address = allocate();
-    if !address.is_null() {
-        set_errno(errno_before);
-    }
+    S::heap().saw_behind(address as usize);
     address
 }
 
@@ -143,6 +154,10 @@ pub unsafe fn malloc<S: Interposer>(bytes: usize) -> *mut c_void {
 #[cold]
 #[inline(never)]
 fn malloc_large<S: Interposer>(bytes: usize) -> *mut c_void {
+    // SAFETY: an ordinary allocation.
+    if let Some(address) = small::<S>(bytes, || unsafe { S::malloc(bytes) }) {
+        return address;
+    }
     let address = place::<S>(bytes, 0, false);
     if address.is_null() {
         // SAFETY: an ordinary allocation.
@@ -167,6 +182,10 @@ pub unsafe fn calloc<S: Interposer>(count: usize, bytes: usize) -> *mut c_void {
 #[cold]
 #[inline(never)]
 fn calloc_large<S: Interposer>(count: usize, bytes: usize) -> *mut c_void {
+    // SAFETY: an ordinary allocation.
+    if let Some(address) = small::<S>(count.saturating_mul(bytes), || unsafe { S::calloc(count, bytes) }) {
+        return address;
+    }
     let address = count.checked_mul(bytes).map_or(ptr::null_mut(), |total| place::<S>(total, 0, true));
     if address.is_null() {
         // SAFETY: an ordinary allocation; the allocator behind answers an overflow.

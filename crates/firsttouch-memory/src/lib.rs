@@ -30,6 +30,7 @@ mod failures;
 mod footprint;
 mod fork;
 mod forks;
+mod growth;
 mod header;
 mod heap;
 pub mod inherit;

@@ -162,6 +162,9 @@ impl<T, W: Word> Lock<T, W> {
         if self.state.replace(FREE, own | HELD) {
             return true;
         }
+        if patience == Patience::NONE {
+            return false;
+        }
         let mut turns = Turns::new(patience);
         loop {
             let now = self.state.load();

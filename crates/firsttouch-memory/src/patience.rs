@@ -28,6 +28,8 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    /// Of who may come again.
+    pub(crate) const NONE: Patience = Patience { shut_ns: 0, held: 0, idle: u32::MAX };
     /// Of a call that can go on without the lock.
     pub(crate) const SHORT: Patience = Patience { shut_ns: 0, held: 50, idle: 25 };
     /// The same in a program that has confined itself: the kernel is not asked for anybody's time.

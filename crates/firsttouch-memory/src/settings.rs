@@ -3,6 +3,9 @@
 use crate::pages::Pages;
 use crate::shares::Shares;
 
+/// Blocks of so many bytes and more glibc maps one by one, as long as it has freed none of them (`M_MMAP_THRESHOLD`, mallopt(3)).
+pub(crate) const MAPPED_BYTES: usize = 128 << 10;
+
 /// How large allocations are placed from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -42,6 +45,11 @@ impl Settings {
         may_exceed_memory: false,
         shares: Shares::NONE,
     };
+
+    /// From this size on the allocator behind is asked by way of the heap.
+    pub(crate) fn asked_from(&self) -> usize {
+        self.min_bytes.min(MAPPED_BYTES)
+    }
 }
 
 impl Default for Settings {

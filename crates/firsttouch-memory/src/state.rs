@@ -55,7 +55,9 @@ pub(crate) struct Inner {
     confined: bool,
     period_start_ns: u64,
     /// What the program has by itself, as a bound for what is held.
-    footprint: Footprint,
+    pub(crate) footprint: Footprint,
+    /// More is held than may be if the program grows by small blocks.
+    pub(crate) watches_growth: bool,
     /// The program has created threads, which have their files in common.
     pub(crate) has_threads: bool,
     /// How densely the program uses it.
@@ -94,6 +96,7 @@ impl Inner {
         low_water_pages: 0,
         stuck_pages: 0,
         footprint: Footprint::UNKNOWN,
+        watches_growth: false,
         has_threads: false,
         sparse: Sparse::UNKNOWN,
     };
@@ -328,7 +331,7 @@ impl Inner {
         rest
     }
 
-    fn placed(&self) -> Placed {
+    pub(crate) fn placed(&self) -> Placed {
         Placed {
             live_bytes: self.totals.live_bytes,
             held_bytes: self.held_pages() as usize * BASE,
