@@ -11,7 +11,7 @@ state$pages <- NULL
 }
 
 .onUnload <- function(libpath) {
-    # Vectors that are still placed are freed through the library, so it stays in memory, whatever R believes.
+    # Vectors that still live are freed through the library, so it stays in memory, whatever R believes.
     .Call(C_end)
     library.dynam.unload("firsttouch", libpath)
 }
@@ -78,7 +78,7 @@ with_pages <- function(expr, pages = "thp", minKB = ISM.status()$minKB, maxKB = 
 
 ft_numeric <- function(n, pages = "thp", name = NULL) {
     if (!is.null(name))
-        return(.Call(C_named, n, pages, name))
+        return(.Call(C_named, n, c(pages, state$pages, "thp")[1], name))
     # Smaller vectors than a page share theirs with others.
     with_pages(numeric(n), pages = pages, minKB = 4, maxKB = Inf)
 }
@@ -87,14 +87,16 @@ ft_obtained <- function(x) {
     structure(.Call(C_obtained, x), class = "ft_obtained")
 }
 
+in_digits <- function(bytes) format(bytes, big.mark = ",", trim = TRUE, scientific = FALSE)
+
 print.ft_obtained <- function(x, ...) {
-    cat(format(x$bytes, big.mark = ","), " bytes, ", if (x$placed) "placed" else "not placed", sep = "")
+    cat(in_digits(x$bytes), " bytes, ", if (x$placed) "placed" else "not placed", sep = "")
     if (!is.null(x$huge)) {
         total <- x$huge + x$small + x$untouched
         cat(": ", format(100 * x$huge / total, digits = 3), " % on huge pages", sep = "")
     }
     if (length(x$nodes))
-        cat("; node", paste0(names(x$nodes), ": ", format(x$nodes, big.mark = ",", trim = TRUE), " bytes", collapse = ", "))
+        cat("; node", paste0(names(x$nodes), ": ", in_digits(x$nodes), " bytes", collapse = ", "))
     cat("\n")
     invisible(x)
 }

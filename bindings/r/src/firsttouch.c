@@ -1,4 +1,6 @@
 /* The calls of R to libfirsttouch. Sizes cross in bytes as numbers of double precision, which are exact up to 8 PiB. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <firsttouch.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -38,7 +40,10 @@ static SEXP choose(SEXP prefix)
 
 static SEXP on(SEXP pages, SEXP min_bytes, SEXP max_bytes)
 {
-    stop_unless_done(firsttouch_ism_on(word_or_null(pages), bytes_of(min_bytes), bytes_of(max_bytes)));
+    uint64_t least = bytes_of(min_bytes), most = bytes_of(max_bytes);
+    if (!least || least > most)
+        Rf_error("minKB must be more than 0, and not more than maxKB");
+    stop_unless_done(firsttouch_ism_on(word_or_null(pages), least, most));
     return R_NilValue;
 }
 
@@ -46,12 +51,6 @@ static SEXP off(void)
 {
     firsttouch_ism_off();
     return R_NilValue;
-}
-
-/* TRUE if nothing leads to the library any more. */
-static SEXP end(void)
-{
-    return Rf_ScalarLogical(firsttouch_ism_end() == FIRSTTOUCH_RESULT_OK);
 }
 
 static SEXP status(void)
@@ -165,6 +164,17 @@ static void own_give(R_allocator_t *allocator, void *memory)
     free(own);
 }
 
+/* The package is about to be unloaded: what vectors are freed by stays in memory where some live on. The library itself sees to that
+   for those that it placed. */
+static SEXP end(void)
+{
+    Dl_info own;
+    if (owns && dladdr(&owns, &own))
+        dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    firsttouch_ism_end();
+    return R_NilValue;
+}
+
 /* A vector of zeroes whose memory has a name, for which whoever started R may have chosen a place. */
 static SEXP named(SEXP length, SEXP pages, SEXP name)
 {
@@ -173,10 +183,17 @@ static SEXP named(SEXP length, SEXP pages, SEXP name)
         Rf_error("a length must be a number, not negative");
     struct own asked = {word_or_null(name), word_or_null(pages), NULL, NULL};
     /* R would only say that there is no memory. */
-    stop_unless_done(map_named(&asked, 1));
+    firsttouch_result result = map_named(&asked, 1);
+    if (result == FIRSTTOUCH_RESULT_BAD_ARGUMENT)
+        Rf_error("a name has letters, digits, '-', '_' and '.'");
+    stop_unless_done(result);
     firsttouch_region_free(asked.region);
     R_allocator_t allocator = {own_take, own_give, NULL, &asked};
-    return Rf_allocVector3(REALSXP, (R_xlen_t)elements, &allocator);
+    SEXP vector = Rf_allocVector3(REALSXP, (R_xlen_t)elements, &allocator);
+    /* A single number R makes without the allocator, and without clearing it. */
+    if (XLENGTH(vector) == 1)
+        REAL(vector)[0] = 0;
+    return vector;
 }
 
 /* Whether an address lies in a placed block, or in memory of a vector's own. */

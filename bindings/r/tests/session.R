@@ -16,8 +16,10 @@ stopifnot(identical(withVisible(ISM(TRUE)), list(value = FALSE, visible = FALSE)
 stopifnot(ISM(TRUE), ISM(FALSE), !ISM(FALSE))
 stopifnot(ISM.status()$via == if (agent) "agent" else "redirection")
 for (bad in list(quote(ISM(NA)), quote(ISM(TRUE, minKB = -1)), quote(ISM(TRUE, minKB = 2, maxKB = 1)),
-                 quote(ISM(TRUE, pages = "no such")), quote(`:=`(a[1], 2))))
-    stopifnot(inherits(try(eval(bad), silent = TRUE), "try-error"), !ISM.status()$status)
+                 quote(ISM(TRUE, minKB = 0)), quote(ISM(TRUE, pages = "no such")), quote(`:=`(a[1], 2)))) {
+    said <- try(eval(bad), silent = TRUE)
+    stopifnot(inherits(said, "try-error"), !grepl("firsttouch.h", said), !ISM.status()$status)
+}
 
 # The same results, and where they lie.
 set.seed(123)
@@ -34,6 +36,7 @@ stopifnot(anyNA(rows$huge) || sum(rows$huge) >= 0.95 * sum(rows$size))
 seen <- ft_obtained(large)
 print(seen)
 stopifnot(seen$placed, seen$huge >= 0.95 * seen$bytes, seen$bytes == 2^27)
+stopifnot(any(grepl("^8,000,000 bytes, ", capture.output(print(ft_obtained(numeric(1e6)))))))
 rm(large, with)
 
 # Sizes.
@@ -66,6 +69,8 @@ table[2^20] <- 1
 stopifnot(sum(table) == 1, ft_obtained(table)$placed, identical(ft_obtained(table)$huge, 0))
 copy <- table + 1
 stopifnot(!ft_obtained(copy)$placed, sum(copy) == 2^20 + 1)
+for (round in 1:100)
+    stopifnot(identical(ft_numeric(1, name = "table"), 0))
 other <- ft_numeric(2^22, name = "other")
 other[] <- 1
 stopifnot(ft_obtained(other)$placed, ft_obtained(other)$huge >= 0.9 * 2^25)
@@ -78,9 +83,16 @@ rm(table, other)
 invisible(gc())
 stopifnot(mappings() < before + 20)
 for (bad in list(quote(ft_numeric(10, name = "a table")), quote(ft_numeric(10, "3m", name = "table")),
-                 quote(ft_numeric(-1, name = "table"))))
-    stopifnot(inherits(try(eval(bad), silent = TRUE), "try-error"))
+                 quote(ft_numeric(-1, name = "table")))) {
+    said <- try(eval(bad), silent = TRUE)
+    stopifnot(inherits(said, "try-error"), !grepl("firsttouch.h", said))
+}
+stopifnot(sum(ft_numeric(2^17, pages = NULL, name = "table")) == 0)
 Sys.unsetenv("FIRSTTOUCH_OBJECTS")
+
+# Such a vector outlives the package where nothing else of it is in use.
+lives <- "library(firsttouch); x <- ft_numeric(2^17, name = 't'); unloadNamespace('firsttouch'); rm(x); invisible(gc()); cat('lived')"
+stopifnot(identical(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(lives)), stdout = TRUE), "lived"))
 
 # A thousand times on and off under allocation.
 total <- 0

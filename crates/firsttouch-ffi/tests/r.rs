@@ -77,6 +77,8 @@ fn the_package_installs_and_its_tests_pass() {
     };
     let library = folder.path().join("library");
     fs::create_dir(&library).unwrap();
+    // What an installation from an earlier state left there is no part of this one.
+    fs::write(package.join("src/firsttouch.o"), "").unwrap();
     let mut install = Command::new("R");
     install.args(["CMD", "INSTALL", "-l"]).arg(&library).arg(&package);
     run(install.env("FIRSTTOUCH_SOURCE", &workspace));
