@@ -26,6 +26,15 @@ pub fn whole<T, E>(counted: u64, mut read: impl FnMut() -> Result<(u64, T), E>) 
     Ok(most.1)
 }
 
+/// Bytes on huge pages that `smaps` and `smaps_rollup` leave out: Linux 6.1 counts none there that automatic balancing of nodes
+/// (`kernel.numa_balancing`) watches at the moment. `counted` is what the kernel counted as resident beforehand, `on_nodes` what `numa_maps` has, and
+/// `shown` what is no more than these without such pages. What only one of the two counts has come or gone meanwhile.
+pub const fn hidden_bytes(counted: u64, on_nodes: u64, shown: u64) -> u64 {
+    const HUGE: u64 = 2 << 20;
+    let all = if counted < on_nodes { counted } else { on_nodes };
+    all.saturating_sub(shown) / HUGE * HUGE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,9 @@
 //! What is resident where: `/proc/PID/smaps`, `smaps_rollup` and `numa_maps`.
 
 use crate::cpulist::parse_list;
+use crate::hidden;
 use crate::maps::{Mapping, hex, process_file, read_text, read_text_first, unreadable};
+use crate::process::Status;
 use crate::root::Root;
 use crate::urgent::Precedence;
 use std::collections::BTreeMap;
@@ -229,10 +231,21 @@ pub fn read_smaps(root: &Root, pid: u32) -> io::Result<Vec<Region>> {
 }
 
 /// The same, before other threads: while the kernel walks a mapping the process cannot change any, and on a busy machine the
-/// walk is interrupted for longer than it takes.
+/// walk is interrupted for longer than it takes. Huge pages that the kernel leaves out
+/// ([`hidden_bytes`](crate::rollup::hidden_bytes)) are there.
 pub fn read_smaps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<Region>> {
     let path = process_file(root, pid, "smaps");
-    parse_smaps(&read_text_first(&path, precedence)?).ok_or_else(|| unreadable(&path))
+    let counted = Status::read(root, pid).ok().and_then(|status| status.vm_rss_bytes).unwrap_or(0);
+    let text = read_text_first(&path, precedence)?;
+    let mut regions = parse_smaps(&text).ok_or_else(|| unreadable(&path))?;
+    let shown = regions.iter().filter_map(|region| region.figures.rss).fold(0, u64::saturating_add);
+    let missing = counted.saturating_sub(shown);
+    if missing >= PMD_BYTES && hidden::are_watched(root) {
+        // It may have ended.
+        let on_nodes = read_numa_maps_first(root, pid, precedence).unwrap_or_default();
+        hidden::show_hidden(&mut regions, &on_nodes, missing);
+    }
+    Ok(regions)
 }
 
 /// The sums over a whole process.

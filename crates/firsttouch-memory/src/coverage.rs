@@ -10,7 +10,7 @@ use crate::lines::{Lines, keyed_kib, number};
 use crate::pages::{BASE, HUGE};
 use core::ffi::CStr;
 use firsttouch_linux::numa;
-use firsttouch_linux::rollup::whole;
+use firsttouch_linux::rollup::{hidden_bytes, whole};
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
 
 /// Resident bytes of a range.
@@ -36,6 +36,18 @@ impl Coverage {
         // A huge page is on one node.
         let step = if Coverage::of(start, end).is_some_and(|seen| seen.small == 0) { HUGE } else { BASE };
         Some(ByNode::look(start, end, step)?.iter().map(|(node, bytes)| (u32::from(node), bytes)))
+    }
+
+    /// What `smaps` showed of the mappings that begin in `[start, end)`, and the huge pages that it leaves out ([`hidden_bytes`]), of which
+    /// no more than `counted` bytes of all are resident.
+    fn with_hidden(mut self, start: usize, end: usize, counted: usize) -> Coverage {
+        if balances_nodes()
+            && let Some(nodes) = nodes(start, end)
+        {
+            let all: usize = nodes.iter().map(|(_, bytes)| bytes).sum();
+            self.huge += hidden_bytes(counted as u64, all as u64, (self.huge + self.small) as u64) as usize;
+        }
+        self
     }
 }
 
@@ -68,7 +80,10 @@ impl Reader {
     pub(crate) fn read(&self, start: usize, end: usize) -> Option<Coverage> {
         match self {
             Reader::Pagemap(pagemap) => scan(pagemap, start, end),
-            Reader::Smaps => smaps(start, end),
+            Reader::Smaps => {
+                let (shown, walked_to) = smaps(start, end)?;
+                Some(shown.with_hidden(start, walked_to, usize::MAX))
+            }
         }
     }
 }
@@ -124,13 +139,16 @@ pub(crate) fn compound_bytes(start: usize, end: usize, unit: usize) -> Option<us
     Some(bytes)
 }
 
-fn smaps(start: usize, end: usize) -> Option<Coverage> {
+/// What `smaps` shows of the mappings that lie inside `[start, end)`, and where the last of them ends. Out of line, as [`nodes`].
+#[inline(never)]
+fn smaps(start: usize, end: usize) -> Option<(Coverage, usize)> {
     let mut lines = Lines::open(c"/proc/thread-self/smaps")?;
-    let mut coverage = Coverage::default();
+    let (mut coverage, mut walked_to) = (Coverage::default(), start);
     let mut inside = false;
     while let Some(line) = lines.next() {
         if let Some((from, to)) = mapping_range(line) {
             inside = start <= from && to <= end;
+            walked_to = if inside { to } else { walked_to };
         } else if inside && let Some((key, kib)) = keyed_kib(line) {
             match key {
                 b"Rss" => coverage.small += kib << 10,
@@ -143,7 +161,7 @@ fn smaps(start: usize, end: usize) -> Option<Coverage> {
             }
         }
     }
-    Some(coverage)
+    Some((coverage, walked_to))
 }
 
 /// Nodes that are told apart. Their numbers may be any: POWER9 counts its graphics cards' memory down from 255.
@@ -224,10 +242,19 @@ pub(crate) fn nodes(start: usize, end: usize) -> Option<ByNode> {
     Some(nodes)
 }
 
+/// Whether the kernel watches memory to move it itself. Out of line, as [`nodes`].
+#[inline(never)]
+fn balances_nodes() -> bool {
+    Lines::open(c"/proc/sys/kernel/numa_balancing")
+        .is_some_and(|mut lines| lines.next().is_some_and(|mode| mode.trim_ascii() != b"0"))
+}
+
 /// The whole process: resident bytes on huge and on smaller pages.
 pub(crate) fn process() -> Option<Coverage> {
     let counted = resident_bytes(false)?;
-    whole(counted as u64, || all_mappings().ok_or(())).ok()
+    let (resident, shown) = whole(counted as u64, || all_mappings().map(|it| (it.0, it)).ok_or(())).ok()?;
+    let in_pools = (shown.huge + shown.small).saturating_sub(resident as usize);
+    Some(shown.with_hidden(0, usize::MAX, counted + in_pools))
 }
 
 /// The sums over all mappings: resident bytes without those on pages of a pool, and all by size.

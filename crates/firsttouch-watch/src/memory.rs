@@ -4,7 +4,7 @@ use crate::nodes;
 use crate::scan::{Huge, Scan, scan};
 use firsttouch_linux::process::{Status, unless_ended};
 use firsttouch_linux::remote::nodes_of;
-use firsttouch_linux::rollup::whole;
+use firsttouch_linux::rollup::{hidden_bytes, whole};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{PMD_BYTES, bytes_by_node, parse_numa_maps, parse_smaps_rollup};
 use firsttouch_linux::urgent::Precedence;
@@ -130,6 +130,10 @@ fn walked(
             Ok(text) => {
                 let regions = parse_numa_maps(&text).ok_or(io::ErrorKind::InvalidData)?;
                 reading.bytes_by_node = bytes_by_node(&regions);
+                let all = reading.bytes_by_node.iter().flat_map(BTreeMap::values).sum::<u64>();
+                let hidden = hidden_bytes(counted, all.saturating_sub(figures.hugetlb()), rss);
+                reading.add(PMD_BYTES, hidden);
+                reading.huge_bytes += hidden;
                 let sized = regions.iter().filter_map(|region| Some((region.kernel_page_bytes?, region)));
                 for (page, region) in sized.filter(|(page, _)| *page > BASE_BYTES) {
                     reading.add(page, region.bytes_by_node().unwrap_or_default().values().sum());
