@@ -4,12 +4,13 @@ use crate::unserved;
 use crate::visitor::{Seen, Visitor};
 use crate::workshop::Workshop;
 use firsttouch_placement::{
-    Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, RecordError, Resident,
-    Shortfall,
+    MemoryPolicy, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, RecordError,
+    Resident, Shortfall,
 };
 use firsttouch_process::{Ending, Environment};
 use firsttouch_sorted::sort_by_key;
 use rustix::fs::statvfs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -79,8 +80,9 @@ impl Ended<'_> {
         let (seen, mut receipt) = self.begin(visitor);
         if self.by_agent {
             self.add_records(&mut receipt, seen.pid);
-            if let Some((tree, pages)) = &seen.memory {
-                unserved::tell(&mut receipt, tree, pages);
+            if let Some((tree, pages)) = seen.memory {
+                unserved::tell(&mut receipt, &tree, &pages);
+                self.add_nodes(&mut receipt, pages.bytes_by_node);
             }
         } else {
             self.add_outside(&mut receipt, seen);
@@ -172,6 +174,19 @@ impl Ended<'_> {
         receipt.blocks = recorded.blocks;
         receipt.shortfalls.extend(recorded.shortfalls);
         receipt.notes.extend(recorded.notes);
+    }
+
+    /// A memory policy is for everything that the program touches: where the agent placed nothing, that is held against it.
+    fn add_nodes(&self, receipt: &mut Receipt, by_node: Option<BTreeMap<u32, u64>>) {
+        use MemoryPolicy::{Bind, Interleave, Prefer};
+        if let Some(obtained) = receipt.obtained.as_mut().filter(|obtained| obtained.placed_bytes == 0)
+            && matches!(self.asked.memory, Bind(_) | Prefer(_) | Interleave(_))
+            && by_node.is_some()
+        {
+            obtained.bytes_by_node = by_node;
+            let note = "nothing was placed: by node is what the program has of no file, read from outside at intervals";
+            receipt.notes.push(note.to_owned());
+        }
     }
 
     /// Without an agent in the program nobody knows which memory was placed by whose choice: it is taken for all of it.
@@ -301,6 +316,24 @@ mod tests {
         assert_eq!((tree.pid, tree.worker()), (6, None), "the program did its work itself");
         assert_eq!(receipt.obtained.unwrap().placed_bytes, 60_000_000);
         assert!(receipt.notes.iter().any(|note| note.contains("of 2 programs")), "{:?}", receipt.notes);
+    }
+
+    #[test]
+    fn nodes_are_told_where_nothing_was_placed() {
+        let place = RecordPlace::new(&Environment::default()).unwrap();
+        let by_node = Some(BTreeMap::from([(0, 4096), (1, 8192)]));
+        for (memory, placed, told) in [("bind=1", 0, true), ("none", 0, false), ("bind=1", 4096, false)] {
+            let text = format!("firsttouch-record 1\nprogram /bin/y\nstate final\nplaced {placed}\nend\n");
+            std::fs::write(place.path(), text).unwrap();
+            let asked = Placement { memory: memory.parse().unwrap(), ..Placement::default() };
+            let (image, ending) = ("/bin/x".to_owned(), Ending::Exited(0));
+            let ended = Ended { asked: &asked, image, ending, records: &place, by_agent: true };
+            let (_, mut receipt) = ended.begin(Visitor::default());
+            ended.add_records(&mut receipt, 6);
+            ended.add_nodes(&mut receipt, by_node.clone());
+            assert_eq!(receipt.notes.iter().any(|note| note.starts_with("nothing was placed")), told);
+            assert_eq!(receipt.obtained.unwrap().bytes_by_node, by_node.clone().filter(|_| told));
+        }
     }
 
     /// Looks of all saw a moment at which children had taken their part of the memory, the look at the process one before.

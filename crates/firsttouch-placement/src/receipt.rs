@@ -157,6 +157,7 @@ impl Receipt {
         if !nodes.is_empty() {
             let list = format_list(&nodes);
             match obtained.bytes_outside(&nodes) {
+                None if obtained.placed_bytes == 0 => {}
                 None => self.notes.push("the kernel does not say which nodes pages lie on".to_owned()),
                 Some(0) => {}
                 Some(bytes) => self.shortfalls.push(Shortfall {
@@ -258,6 +259,17 @@ pub(crate) mod tests {
             ..Resolved::default()
         });
         assert!(receipt.shortfalls.is_empty());
+    }
+
+    #[test]
+    fn nodes_that_nobody_tells_are_noted_where_something_was_placed() {
+        let notes = |placed_bytes| {
+            let mut receipt = unasked(Obtained { placed_bytes, ..Obtained::default() });
+            receipt.hold_against(&Resolved { memory: ResolvedMemory::Bind(vec![1]), ..Resolved::default() });
+            receipt.notes
+        };
+        assert_eq!(notes(4096), ["the kernel does not say which nodes pages lie on"]);
+        assert!(notes(0).is_empty());
     }
 
     #[test]
