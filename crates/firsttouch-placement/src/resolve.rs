@@ -171,7 +171,8 @@ fn prefer(mut nodes: Vec<u32>, around: &Surroundings<'_>, resolved: &mut Resolve
     ResolvedMemory::Prefer(nodes)
 }
 
-/// Weights from the measurement, else from the firmware; by the kernel where its own weights are the same.
+/// Weights from the measurement, else from the firmware, else the kernel's own where somebody has set them; by the kernel where its own weights
+/// are the same.
 fn weigh(
     nodes: &[u32],
     agent_places: bool,
@@ -180,13 +181,16 @@ fn weigh(
 ) -> Result<ResolvedMemory, ResolveError> {
     let machine = around.machine;
     let (weights, source) = match measured_weights(nodes, around, &resolved.cpus) {
-        Some(weights) => (weights, "as measured"),
-        None => {
-            (stated_weights(machine, nodes)?, "as the firmware states it (firsttouch measure would be surer)")
-        }
+        Some(weights) => (weights, "by bandwidth as measured"),
+        None => match (stated_weights(machine, nodes), set_weights(machine, nodes)) {
+            (Err(_), Some(weights)) => (weights, "as set in /sys/kernel/mm/mempolicy/weighted_interleave"),
+            (stated, _) => {
+                (stated?, "by bandwidth as the firmware states it (firsttouch measure would be surer)")
+            }
+        },
     };
     let shown: Vec<String> = weights.iter().map(|(node, weight)| format!("{node}:{weight}")).collect();
-    resolved.notes.push(format!("weights by node {}, by bandwidth {source}", shown.join(" ")));
+    resolved.notes.push(format!("weights by node {}, {source}", shown.join(" ")));
     let by_kernel = around.kernel.weighted_interleave && kernel_has(machine, &weights);
     if !by_kernel {
         let why = if around.kernel.weighted_interleave {
@@ -228,6 +232,14 @@ fn stated_weights(machine: &Machine, nodes: &[u32]) -> Result<Vec<(u32, u32)>, R
     }
     let rates: Vec<f64> = nodes.iter().filter_map(stated).collect();
     Ok(nodes.iter().copied().zip(small_ratio(&rates, MOST_WEIGHT)).collect())
+}
+
+/// The kernel's weights; `None` where it has the same for each node, as it comes.
+fn set_weights(machine: &Machine, nodes: &[u32]) -> Option<Vec<(u32, u32)>> {
+    let set = machine.interleave_weights.as_ref()?;
+    let weights: Option<Vec<(u32, u32)>> =
+        nodes.iter().map(|node| Some((*node, *set.get(node).filter(|weight| **weight > 0)?))).collect();
+    weights.filter(|weights| weights.iter().any(|(_, weight)| *weight != weights[0].1))
 }
 
 /// Whether the kernel's weights are in the same proportion.

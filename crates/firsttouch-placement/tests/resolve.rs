@@ -244,6 +244,18 @@ fn weights_come_from_bandwidths_or_not_at_all() {
 }
 
 #[test]
+fn weights_that_somebody_gave_the_kernel_are_taken_where_no_bandwidth_is_known() {
+    let mut machine = istanbul();
+    machine.interleave_weights = Some(BTreeMap::from([(0, 4), (1, 4), (2, 1), (3, 1)]));
+    let resolved = resolve("plain,weighted", &machine).unwrap();
+    let nodes = NodeBits::of(&[0, 1, 2, 3]).unwrap();
+    assert_eq!(resolved.memory.of_process(), Some((Mode::WeightedInterleave, nodes)));
+    assert!(resolved.notes[0].contains("0:4 1:4 2:1 3:1, as set in /sys/"), "{:?}", resolved.notes);
+    // As they come.
+    refused("thp,weighted=0+1", &machine, "the bandwidth of nodes 0-1 is not known", "firsttouch measure");
+}
+
+#[test]
 fn the_kernel_interleaves_where_its_weights_are_the_wanted_ones() {
     let mut machine = istanbul();
     with_bandwidths(&mut machine, |node| if node < 2 { 200 } else { 100 });
