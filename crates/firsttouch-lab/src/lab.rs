@@ -314,13 +314,15 @@ impl Lab {
         let mut program = PathBuf::from(OWN);
         let mut named_program = true;
         for (index, word) in command.words.iter().enumerate() {
-            let is_path = word.as_bytes().contains(&b'/');
+            // An argument without a folder may name a file, too; a program is looked up in PATH.
+            let is_named = index > 0 && !named_program && self.folder.join(word).is_file();
+            let is_path = is_named || word.as_bytes().contains(&b'/');
             if word == OWN_NAME && named_program {
                 // Ours is there already.
             } else if index == 0 {
                 program = closure.program(&self.here(word), self.path.as_deref(), tree)?;
             } else if named_program || is_path {
-                let here = self.here(word);
+                let here = if is_named { self.folder.join(word).into_os_string() } else { self.here(word) };
                 let is_file = !is_path || Path::new(&here).is_file();
                 let special = NOT_FILES.iter().any(|folder| Path::new(&here).starts_with(folder));
                 if is_file

@@ -55,8 +55,9 @@ fn forwards() -> Outcome {
 
 fn tells() -> Outcome {
     let scratch = tempfile::tempdir().unwrap();
-    let output =
-        lab(scratch.path(), &["--json", "--single-thread"], &["sh", "-c", "echo out; kill -TERM $$"])?;
+    // A file that is named without a folder.
+    fs::write(scratch.path().join("script"), "echo out; kill -TERM $$").unwrap();
+    let output = lab(scratch.path(), &["--json", "--single-thread"], &["sh", "script"])?;
     assert_eq!(output.status.code(), Some(143), "{output:?}");
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["stdout"], "out\n");
