@@ -72,7 +72,7 @@ static void check_parts(const firsttouch_fill *fill, const unsigned char *memory
 
 static void fills(firsttouch_filler *filler)
 {
-    const size_t bytes = 40 * MIB + 5;
+    const size_t bytes = 12 * MIB + 5;
     unsigned char *memory = malloc(bytes);
     firsttouch_fill *fill;
     firsttouch_range one = {memory, bytes}, twice[2] = {{memory, 10}, {memory + 9, 1}}, none[2] = {{NULL, 0}, {memory, 0}};
@@ -122,7 +122,7 @@ static void pools(firsttouch_filler *filler)
     for (int round = 0; round < 5; round++) {
         CHECK(firsttouch_pool_take(pool, &region, NULL) == OK && firsttouch_region_bytes(region) >= 4 * MIB);
         unsigned char *memory = firsttouch_region_address(region);
-        for (size_t byte = 0; byte < 4 * MIB; byte++)
+        for (size_t byte = 0; byte < 4 * MIB; byte += 61)
             CHECK(memory[byte] == 0);
         memset(memory, 9, 4 * MIB);
         firsttouch_pool_give(pool, region);
@@ -210,8 +210,8 @@ static void children(firsttouch_filler *filler, uint32_t cpu)
     firsttouch_knowledge known;
     CHECK(firsttouch_pool_start(&stock, filler, &pool) == OK && firsttouch_team_start_on(&cpu, &one, 1, &team) == OK);
     CHECK(firsttouch_pool_take(pool, &region, NULL) == OK);
-    unsigned char *memory = malloc(64 * MIB);
-    firsttouch_range range = {memory, 64 * MIB};
+    unsigned char *memory = malloc(24 * MIB);
+    firsttouch_range range = {memory, 24 * MIB};
     CHECK(firsttouch_fill_begin(filler, &range, 1, 1, 0, &fill) == OK);
     pid_t child = fork();
     if (child == 0) {
@@ -235,7 +235,7 @@ static void children(firsttouch_filler *filler, uint32_t cpu)
     }
     int ended;
     CHECK(waitpid(child, &ended, 0) == child && ended == 0);
-    CHECK(firsttouch_fill_wait(fill) == OK && memory[0] == 1 && memory[64 * MIB - 1] == 1);
+    CHECK(firsttouch_fill_wait(fill) == OK && memory[0] == 1 && memory[24 * MIB - 1] == 1);
     firsttouch_fill_free(fill);
     free(memory);
     firsttouch_pool_give(pool, region);

@@ -84,14 +84,15 @@ fn said(output: &Output) -> String {
 /// All of them, each in its place below a folder.
 pub(crate) fn all(folder: &Path) -> Vec<Case> {
     let once = |case: Case| Case { once: true, ..case };
-    let mut cases = vec![session(), once(example("fill")), once(example("team"))];
+    let mut cases =
+        vec![session(), once(Case { emulated: Some("16"), ..example("fill") }), once(example("team"))];
     cases.push(region("thp", "thp", "", "thp"));
     cases.push(region("4k", "4k", "other=thp/inherit", "4k"));
     // Whoever starts the program says where memory of its name goes.
     cases.push(region("named", "thp", "other=2m/inherit;table=4k/inherit", "4k"));
     cases.extend(served());
     cases.extend(["throw", "pthread_exit"].map(left).map(once));
-    cases.extend([once(plain("threads")), Case { emulated: Some("300"), ..plain("toggled") }]);
+    cases.extend([once(plain("threads")), Case { emulated: Some("100"), ..plain("toggled") }]);
     cases.push(Case::new("forked", &[], |folder| {
         shared(folder, "tests/c/forked.c", &["-pthread", "-rdynamic", "-ldl"]);
     }));

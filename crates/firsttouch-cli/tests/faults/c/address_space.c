@@ -43,7 +43,7 @@ int main(int count, char **arguments)
         CHECK(realloc(large, 600 * MIB) == NULL && errno == ENOMEM);
         void *result = large;
         CHECK(posix_memalign(&result, 4096, 200 * MIB) == ENOMEM && result == large);
-        for (size_t at = 0; at < 440 * MIB; at += MIB / 4)
+        for (size_t at = 0; at < 440 * MIB; at += 16 * MIB)
             CHECK(large[at] == 1);
         free(large);
         // Many, until there is no more; then all is there for a mapping of the program's own.

@@ -110,17 +110,17 @@ static void created(unsigned unused)
     (void)unused;
     char *blocks[4];
     for (int i = 0; i < 4; i++)
-        blocks[i] = made((32 + 16 * i) * MIB);
+        blocks[i] = made((16 + 8 * i) * MIB);
     await_the_end();
     for (int i = 0; i < 4; i++) {
-        size_t bytes = (32 + 16 * i) * MIB, middle = bytes - FIRST - LAST;
+        size_t bytes = (16 + 8 * i) * MIB, middle = bytes - FIRST - LAST;
         CHECK(has_pages(blocks[i] + FIRST, middle, 1));
         /* Not the edges: what is read first has no huge page at its first write before Linux 6.13. */
         CHECK(is_zero(blocks[i] + FIRST, middle));
         fill(blocks[i], bytes, i);
     }
     for (int i = 0; i < 4; i++)
-        CHECK(holds(blocks[i], (32 + 16 * i) * MIB, i));
+        CHECK(holds(blocks[i], (16 + 8 * i) * MIB, i));
 }
 
 /* By the kernel's count: a sum over the mappings (`smaps_rollup`) leaves some out on Linux 6.1, where a thread changes others meanwhile. */
@@ -172,7 +172,7 @@ static void resized(unsigned rounds)
 static void forked_by(pid_t (*fork_by)(int), unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; round++) {
-        char *block = made(96 * MIB);
+        char *block = made(48 * MIB);
         fill(block, round * MIB, 5);
         pid_t child = fork_by((int)round % 2);
         CHECK(child >= 0);
@@ -185,9 +185,9 @@ static void forked_by(pid_t (*fork_by)(int), unsigned rounds)
             await_the_end();
             _exit(0);
         }
-        fill(block, 96 * MIB, 7);
+        fill(block, 48 * MIB, 7);
         CHECK(end_of(child) == 0);
-        CHECK(holds(block, 96 * MIB, 7));
+        CHECK(holds(block, 48 * MIB, 7));
         free(block);
     }
 }
@@ -211,17 +211,17 @@ static void copied(unsigned rounds)
 static void vforked(unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; round++) {
-        char *volatile block = made(64 * MIB), *volatile other = NULL;
+        char *volatile block = made(32 * MIB), *volatile other = NULL;
         pid_t child = vfork();
         CHECK(child >= 0);
         if (child == 0) {
-            other = malloc(64 * MIB);
+            other = malloc(32 * MIB);
             _exit(other == NULL);
         }
         CHECK(end_of(child) == 0);
-        fill(block, 64 * MIB, 1);
-        fill(other, 64 * MIB, 2);
-        CHECK(holds(block, 64 * MIB, 1) && holds(other, 64 * MIB, 2));
+        fill(block, 32 * MIB, 1);
+        fill(other, 32 * MIB, 2);
+        CHECK(holds(block, 32 * MIB, 1) && holds(other, 32 * MIB, 2));
         free(other);
         free(block);
         await_the_end();
@@ -270,7 +270,7 @@ static void files(unsigned rounds)
     int lowest = open("/", O_RDONLY);
     CHECK(lowest >= 0 && close(lowest) == 0);
     for (unsigned round = 0; round < rounds; round++) {
-        char *block = made(512 * MIB);
+        char *block = made(128 * MIB);
         do {
             int ends[2];
             char there[8] = "inside", back[8] = "";

@@ -1,19 +1,19 @@
 // What lies free between blocks, too small for those that come, is given back page by page: a program keeps within a tenth above its
 // own peak, and within a control group that it fits into by itself. Blocks beside it keep what they hold.
-//# requires: cgroup=256M
-//# bare: 120
-//# bare: 230
-//# run: -- 120
-//# run: -- 230
-//# run: --pages 4k -- 120
-//# run: --pages 4k -- 230
-//# run: --pages 64k --quiet -- 230
-//# run: --prefault -- 230
-//# run: --zero -- 230
-//# run: --heap -- 120
+//# requires: cgroup=128M
+//# bare: 60
+//# bare: 106
+//# run: -- 60
+//# run: -- 106
+//# run: --pages 4k -- 60
+//# run: --pages 4k -- 106
+//# run: --pages 64k --quiet -- 106
+//# run: --prefault -- 106
+//# run: --zero -- 106
+//# run: --heap -- 60
 #include "check.h"
 
-enum { MOST = 240, LARGER = 2200000 };
+enum { MOST = 106, LARGER = 2200000 };
 
 static size_t peak_bytes(void)
 {

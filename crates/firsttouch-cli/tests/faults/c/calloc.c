@@ -3,7 +3,7 @@
 //# emulated: 2
 //# run: --pages thp
 //# emulated: 2
-//# expect: recycled>=256M
+//# expect: recycled>=160M
 //# run: --pages thp --min-size 4K
 //# emulated: 2
 //# run: --pages 4k
@@ -30,22 +30,22 @@ int main(int count, char **arguments)
             clean = realloc(clean, sizes[i] / 2 + 1);
             free(clean);
         }
-    // Fifty dirty patches with clean memory between.
-    char *patches[100];
-    for (int i = 0; i < 100; i++)
+    // Twenty dirty patches with clean memory between.
+    char *patches[40];
+    for (int i = 0; i < 40; i++)
         patches[i] = malloc(MIB + 4096 * i);
-    for (int i = 0; i < 100; i += 2)
+    for (int i = 0; i < 40; i += 2)
         memset(patches[i], 0xff, MIB + 4096 * i);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 40; i++)
         free(patches[i]);
-    char *whole = calloc(100, MIB);
-    CHECK(whole != NULL && is_zero(whole, 100 * MIB));
+    char *whole = calloc(40, MIB);
+    CHECK(whole != NULL && is_zero(whole, 40 * MIB));
     // A block that was moved away by realloc leaves dirty edges and fresh middles.
-    memset(whole, 0xff, 100 * MIB);
+    memset(whole, 0xff, 40 * MIB);
     char *behind = malloc(MIB);
-    whole = MADE(realloc(whole, 130 * MIB));
-    char *again = calloc(1, 99 * MIB);
-    CHECK(again != NULL && is_zero(again, 99 * MIB));
+    whole = MADE(realloc(whole, 56 * MIB));
+    char *again = calloc(1, 39 * MIB);
+    CHECK(again != NULL && is_zero(again, 39 * MIB));
     free(again);
     free(behind);
     free(whole);

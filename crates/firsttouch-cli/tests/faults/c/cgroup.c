@@ -1,6 +1,6 @@
-// A control group of 256 MiB: what fits without us fits with us, also when freed large blocks become small ones, of
+// A control group of 128 MiB: what fits without us fits with us, also when freed large blocks become small ones, of
 // which the recycled memory must make way; what does not fit dies the same way.
-//# requires: cgroup=256M
+//# requires: cgroup=128M
 //# bare: fits
 //# emulated: fits 1
 //# run: --pages thp -- fits
@@ -21,7 +21,7 @@
 //# expect: signal=9
 #include "check.h"
 
-static const size_t MOST = 180 * MIB;
+static const size_t MOST = 72 * MIB;
 
 /* Blocks of one size, all filled, then checked and freed. */
 static void use(size_t bytes)
@@ -40,15 +40,15 @@ static void use(size_t bytes)
 int main(int count, char **arguments)
 {
     if (count > 1 && strcmp(arguments[1], "exceeds") == 0) {
-        char *blocks[40];
-        for (int i = 0; i < 40; i++)
+        char *blocks[20];
+        for (int i = 0; i < 20; i++)
             fill(blocks[i] = malloc(10 * MIB), 10 * MIB, i);
-        CHECK(holds(blocks[39], 10 * MIB, 39));
+        CHECK(holds(blocks[19], 10 * MIB, 19));
         return 0;
     }
     int rounds = count > 2 ? atoi(arguments[2]) : 2;
     for (int round = 0; round < rounds; round++) {
-        use(30 * MIB);
+        use(24 * MIB);
         // The C library's own memory, with ours held for reuse.
         use(60 * KIB);
         use(1500 * KIB);

@@ -4,48 +4,48 @@
 //# once: what a filter allows
 //# bare: nothing
 //# bare: blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# bare: exits
 //# bare: copies 7
 //# exec: -- nothing
 //# exec: -- exits
 //# exec: --pages thp -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages thp --min-size 64K -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages thp --prefault -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages thp --prefault=background -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages thp --attachable -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# bare: all 4
 //# exec: --pages thp --attachable -- all 4
 //# emulated: all 3
 //# exec: --pages thp --prefault=background -- all 4
 //# emulated: all 3
 //# exec: --pages 4k -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages 64k -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# exec: --pages 2m -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# run: --pages thp -- blocks
-//# emulated: blocks 4
+//# emulated: blocks 3
 //# expect: shortfall=seccomp-filter
 //# expect: complete=true
 //# expect: placed>=12M
 //# run: --pages thp -- exits
 //# expect: shortfall=seccomp-filter
 //# run: --pages thp -- copies 7
-//# emulated: copies 4
+//# emulated: copies 3
 //# expect: absent=seccomp-filter
 //# expect: complete=true
 //# run: --pages thp --prefault=background -- copies 7
-//# emulated: copies 4
+//# emulated: copies 3
 //# expect: complete=true
 //# exec: --pages 2m -- copies 7
-//# emulated: copies 4
+//# emulated: copies 3
 //# bare: others
 //# exec: --pages thp -- others
 //# exec: --pages 2m -- others
@@ -112,10 +112,10 @@ static void use_blocks(char *early, size_t most)
         CHECK(block != NULL && holds(block, i * 4 * MIB, 1));
         free(block);
     }
-    early = realloc(early, 30 * MIB);
+    early = realloc(early, 16 * MIB);
     CHECK(early != NULL && holds(early, 12 * MIB, 3));
-    char *cleared = calloc(1, 20 * MIB);
-    CHECK(cleared != NULL && is_zero(cleared, 20 * MIB));
+    char *cleared = calloc(1, 10 * MIB);
+    CHECK(cleared != NULL && is_zero(cleared, 10 * MIB));
     free(early);
     free(cleared);
 }

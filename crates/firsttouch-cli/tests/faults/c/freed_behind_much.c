@@ -1,11 +1,11 @@
 // More than its control group allows passes through placed blocks that the C library's own `free` unmaps, past us. They are not in use
 // any more: what comes then is on huge pages. Argument: MiB on huge pages that it has at the end, at least.
-//# requires: cgroup=192M
+//# requires: cgroup=128M
 //# build: -ldl
-//# run: --pages thp -- 90
+//# run: --pages thp -- 54
 //# where: thp
 //# expect: absent=sparse-use
-//# run: --pages thp --min-size 64K -- 90
+//# run: --pages thp --min-size 64K -- 54
 //# where: thp
 //# expect: absent=sparse-use
 //# run: --pages thp --prefault -- 0
@@ -25,26 +25,26 @@ int main(int count, char **words)
     void (*take)(void *) = (void (*)(void *))dlsym(library, "free");
     CHECK(take != NULL);
     char *kept[KEPT];
-    for (unsigned round = 0; round < 100; round++) {
+    for (unsigned round = 0; round < 48; round++) {
         char *block = malloc(BYTES), *other = malloc(MIB + 5);
         CHECK(block != NULL && other != NULL);
         fill(block, BYTES, 1);
         // Some are ours to free, and some stay.
         take(block);
-        if (round % 12 == 0 && round / 12 < KEPT) {
-            kept[round / 12] = other;
+        if (round % 6 == 0 && round / 6 < KEPT) {
+            kept[round / 6] = other;
             fill(other, MIB + 5, round);
         } else {
             free(other);
         }
     }
-    char *block = filled_block(100 * MIB, 2);
+    char *block = filled_block(60 * MIB, 2);
     CHECK(huge_bytes() >= strtoul(words[1], NULL, 10) * MIB);
     for (unsigned index = 0; index < KEPT; index++) {
-        CHECK(holds(kept[index], MIB + 5, 12 * index));
+        CHECK(holds(kept[index], MIB + 5, 6 * index));
         free(kept[index]);
     }
-    CHECK(holds(block, 100 * MIB, 2));
+    CHECK(holds(block, 60 * MIB, 2));
     free(block);
     return 0;
 }

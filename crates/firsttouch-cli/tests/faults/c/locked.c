@@ -37,10 +37,10 @@ static void lock_first(void)
 {
     IN_CHILD(0, {
         lock_all();
-        char *block = filled_block(32 * MIB, 1);
-        CHECK(holds(block, 32 * MIB, 1) && proc_bytes("/proc/self/status", "VmLck:") < GIB / 2);
+        char *block = filled_block(16 * MIB, 1);
+        CHECK(holds(block, 16 * MIB, 1) && proc_bytes("/proc/self/status", "VmLck:") < GIB / 2);
         free(block);
-        again(32 * MIB);
+        again(16 * MIB);
     });
 }
 
@@ -50,25 +50,25 @@ int main(int count, char **arguments)
     agent_trim = dlsym(RTLD_DEFAULT, "firsttouch_agent_trim");
     lock_first();
     for (int round = 0; round < rounds; round++) {
-        char *block = malloc(32 * MIB), *other = malloc(9 * MIB);
+        char *block = malloc(16 * MIB), *other = malloc(5 * MIB);
         CHECK(block != NULL && other != NULL);
-        fill(block, 32 * MIB, 1);
+        fill(block, 16 * MIB, 1);
         // A part, and never unlocked: free has always done that.
         CHECK(mlock(block + 5 * MIB, 10 * MIB) == 0);
-        CHECK((block = realloc(block, 50 * MIB)) != NULL && holds(block, 32 * MIB, 1));
-        memset(block, 0xff, 50 * MIB);
+        CHECK((block = realloc(block, 25 * MIB)) != NULL && holds(block, 16 * MIB, 1));
+        memset(block, 0xff, 25 * MIB);
         free(block);
-        again(50 * MIB);
+        again(25 * MIB);
         free(other);
-        again(60 * MIB);
+        again(30 * MIB);
     }
     lock_all();
     for (int round = 0; round < rounds; round++) {
-        char *block = malloc(32 * MIB);
-        memset(block, 0xff, 32 * MIB);
+        char *block = malloc(16 * MIB);
+        memset(block, 0xff, 16 * MIB);
         free(block);
-        again(32 * MIB);
-        again(40 * MIB);
+        again(16 * MIB);
+        again(20 * MIB);
     }
     return 0;
 }

@@ -1,19 +1,19 @@
 // realloc both ways across the threshold, in place and by moving, with other blocks in the way. Argument: how many steps
 // there are at random, if not 600.
 //# bare:
-//# emulated: 100
+//# emulated: 60
 //# run: --pages thp
-//# emulated: 100
+//# emulated: 60
 //# run: --pages thp --min-size 64K --max-size 20M
-//# emulated: 100
+//# emulated: 60
 //# run: --pages 4k --prefault
-//# emulated: 100
+//# emulated: 60
 //# run: --pages thp --prefault=background
-//# emulated: 100
+//# emulated: 60
 //# run: --pages 2m
-//# emulated: 100
+//# emulated: 60
 //# run: --pages auto
-//# emulated: 100
+//# emulated: 60
 #include "check.h"
 
 static unsigned state = 12345;
@@ -47,9 +47,9 @@ static void chain(const size_t *sizes, size_t count, int blocked)
 int main(int count, char **arguments)
 {
     int steps = count > 1 ? atoi(arguments[1]) : 600;
-    const size_t growth[] = {1, 100, 5000, 70000, MIB - 1, MIB, MIB + 1, 2 * MIB, 5 * MIB, 19 * MIB, 21 * MIB, 64 * MIB};
-    const size_t shrink[] = {64 * MIB, 21 * MIB, 7 * MIB + 3, 2 * MIB, MIB, MIB - 1, 65536, 4096, 10, 1};
-    const size_t jumps[] = {3 * MIB, 10, 30 * MIB, MIB - 1, MIB, 100, 12 * MIB, 12 * MIB + 1, 12 * MIB - 1, 48 * MIB};
+    const size_t growth[] = {1, 100, 5000, 70000, MIB - 1, MIB, MIB + 1, 2 * MIB, 5 * MIB, 19 * MIB, 21 * MIB, 40 * MIB};
+    const size_t shrink[] = {40 * MIB, 21 * MIB, 7 * MIB + 3, 2 * MIB, MIB, MIB - 1, 65536, 4096, 10, 1};
+    const size_t jumps[] = {3 * MIB, 10, 30 * MIB, MIB - 1, MIB, 100, 12 * MIB, 12 * MIB + 1, 12 * MIB - 1, 30 * MIB};
     for (int blocked = 0; blocked < 2; blocked++) {
         chain(growth, sizeof growth / sizeof *growth, blocked);
         chain(shrink, sizeof shrink / sizeof *shrink, blocked);

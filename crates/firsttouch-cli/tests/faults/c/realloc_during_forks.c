@@ -1,14 +1,18 @@
 // A block that grows while another thread forks: it is not copied out of the heap and back, which would take its memory twice.
-//# bare:
-//# run: --pages thp
-//# run: --pages 4k
+// Argument: how often.
+//# bare: 100
+//# run: --pages thp -- 100
+//# emulated: 50
+//# run: --pages 4k -- 100
+//# emulated: 50
 #include "check.h"
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
-enum { ROUNDS = 100 };
-
-static atomic_int forks, is_over;
+static atomic_int is_over;
+/* Posted after each fork. */
+static sem_t forked;
 
 static void *fork_again_and_again(void *unused)
 {
@@ -18,23 +22,24 @@ static void *fork_again_and_again(void *unused)
         if (child == 0)
             _exit(0);
         CHECK(end_of(child) == 0);
-        forks++;
+        CHECK(sem_post(&forked) == 0);
     }
     return unused;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
-    const size_t most = 128 * MIB;
-    size_t bytes = most - ROUNDS * 256 * KIB;
+    CHECK(count == 2);
+    const int rounds = atoi(arguments[1]);
+    const size_t most = 64 * MIB;
+    size_t bytes = most - rounds * 256 * KIB;
+    CHECK(sem_init(&forked, 0, 0) == 0);
     char *block = MADE(malloc(bytes));
     memset(block, 1, bytes);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fork_again_and_again, NULL) == 0);
-    for (int round = 0; round < ROUNDS; round++) {
-        int before = forks;
-        while (forks == before)
-            sched_yield();
+    for (int round = 0; round < rounds; round++) {
+        CHECK(sem_wait(&forked) == 0);
         size_t more = bytes + 256 * KIB;
         CHECK((block = realloc(block, more)) != NULL);
         memset(block + bytes, 1, more - bytes);

@@ -2,21 +2,21 @@
 // unmaps the target before it fails. Argument: how many steps at random, if not 200.
 //# expect: stdout=grown
 //# bare:
-//# emulated: 70
+//# emulated: 50
 //# run: --pages thp
-//# emulated: 70
+//# emulated: 50
 //# run: --pages thp --min-size 64K
-//# emulated: 70
+//# emulated: 50
 //# run: --pages thp --heap
-//# emulated: 70
+//# emulated: 50
 //# run: --pages thp --prefault
-//# emulated: 70
+//# emulated: 50
 //# run: --pages 64k
-//# emulated: 70
+//# emulated: 50
 //# run: --pages 2m
-//# emulated: 70
+//# emulated: 50
 //# run: --pages 4k
-//# emulated: 70
+//# emulated: 50
 #include "check.h"
 
 static unsigned state = 7;
@@ -28,7 +28,7 @@ static unsigned next(unsigned below)
 
 static void in_turn(void)
 {
-    const size_t sizes[] = {8, 14, 24, 40, 60};
+    const size_t sizes[] = {8, 14, 24, 40};
     char *blocks[2] = {0};
     size_t held = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -48,7 +48,7 @@ static void in_turn(void)
 /* Most grow by a quarter, some shrink by half. */
 static void at_random(int steps)
 {
-    enum { BLOCKS = 6, LARGEST = 40 };
+    enum { BLOCKS = 6, LARGEST = 28 };
     char *blocks[BLOCKS] = {0};
     size_t held[BLOCKS] = {0};
     for (int step = 0; step < steps; step++) {
@@ -72,11 +72,11 @@ static void changed(void)
     fill(block, 8 * MIB, 3);
     CHECK(mprotect(block + MIB, 4096, PROT_READ) == 0);
     CHECK(mprotect(block + 3 * MIB, MIB, PROT_READ) == 0);
-    block = realloc(block, 30 * MIB);
+    block = realloc(block, 20 * MIB);
     CHECK(block != NULL && holds(block, 8 * MIB, 3));
     free(block);
-    for (int i = 0; i < 4; i++) {
-        block = filled_block(30 * MIB, i);
+    for (int i = 0; i < 2; i++) {
+        block = filled_block(20 * MIB, i);
         free(block);
     }
     free(other);

@@ -37,7 +37,7 @@ int main(int count, char **arguments)
     for (int round = 0; round < 20; round++) {
         char *block = malloc(bytes);
         CHECK(block != NULL);
-        for (size_t at = 0; at < bytes; at += 64)
+        for (size_t at = 0; at < bytes; at += 4096)
             block[at] = (char)(round + at / 4096);
         CHECK(block[bytes / 2] == (char)(round + bytes / 2 / 4096));
         free(block);

@@ -43,32 +43,32 @@ int main(int count, char **words) {
     /* 256 MiB may be wasted, and what it takes to find out: four probes, one for every 64 MiB. */
     long most = 256 + 5 * 64 + 32;
     if (!strcmp(way, "blocks")) {
-        /* 3 GiB of addresses, 6 MiB of pages. */
-        for (int block = 0; block < 96; block++) touch(made(32 * MIB), 32 * MIB, STEP);
+        /* 1280 MiB of addresses, 640 pages. */
+        for (int block = 0; block < 40; block++) touch(made(32 * MIB), 32 * MIB, STEP);
     } else if (!strcmp(way, "small")) {
-        for (int block = 0; block < 2000; block++) touch(made(STEP - 4096), 1, 1);
+        for (int block = 0; block < 640; block++) touch(made(STEP - 4096), 1, 1);
     } else if (!strcmp(way, "grows")) {
         /* The same in one block that becomes larger, in place or elsewhere. */
         char *block = NULL, *pin = NULL;
-        for (size_t bytes = 32 * MIB, before = 0; bytes <= 2048UL * MIB; before = bytes, bytes += 32 * MIB) {
+        for (size_t bytes = 32 * MIB, before = 0; bytes <= 1280UL * MIB; before = bytes, bytes += 32 * MIB) {
             block = realloc(block, bytes);
             if (!block) return 3;
             touch(block + before, bytes - before, STEP);
             if (bytes % (256 * MIB) == 0) pin = made(1 * MIB);
         }
         (void)pin;
-        for (size_t at = 0; at < 2048UL * MIB; at += STEP)
+        for (size_t at = 0; at < 1280UL * MIB; at += STEP)
             if (block[at] != 1) return 5;
     } else if (!strcmp(way, "later")) {
         /* Sparse until that is known, and then all of it is used. */
         char *blocks[20];
         for (int block = 0; block < 20; block++) touch(blocks[block] = made(32 * MIB), 32 * MIB, STEP);
-        for (int block = 0; block < 20; block++) memset(blocks[block], 2, 32 * MIB);
-        for (int block = 0; block < 12; block++) memset(made(32 * MIB), 3, 32 * MIB);
+        for (int block = 0; block < 20; block++) touch(blocks[block], 32 * MIB, 4096);
+        for (int block = 0; block < 12; block++) touch(made(32 * MIB), 32 * MIB, 4096);
         most = 32 * 32 + 64;
     } else {
-        for (int block = 0; block < 16; block++) memset(made(32 * MIB), 1, 32 * MIB);
-        most = 16 * 32 + 64;
+        for (int block = 0; block < 12; block++) touch(made(32 * MIB), 32 * MIB, 4096);
+        most = 12 * 32 + 64;
     }
     long resident = resident_mib();
     if (resident > most) {

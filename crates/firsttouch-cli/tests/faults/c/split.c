@@ -1,24 +1,24 @@
 // Pages that were huge and are not any more: the receipt says who split them, and not that the kernel had none.
 //# run: -- protects
-//# expect: shortfall=lost-after-mprotect>=100M where thp
+//# expect: shortfall=lost-after-mprotect>=50M where thp
 //# expect: absent=no-contiguous-memory where thp
 //# run: -- advises
-//# expect: shortfall=lost-after-mprotect>=100M where thp
+//# expect: shortfall=lost-after-mprotect>=50M where thp
 //# expect: absent=no-contiguous-memory where thp
 //# run: -- discards
-//# expect: shortfall=split>=64M where thp
+//# expect: shortfall=split>=32M where thp
 //# run: -- forked-before
-//# expect: shortfall=split>=64M where thp
+//# expect: shortfall=split>=32M where thp
 //# expect: absent=lost-after-fork
 //# run: -- forked
-//# expect: shortfall=lost-after-fork>=64M where thp
+//# expect: shortfall=lost-after-fork>=32M where thp
 //# run: --pages 4k -- discards
 //# expect: absent=split
 #include "check.h"
 
 int main(int count, char **words)
 {
-    const size_t bytes = 128 * MIB;
+    const size_t bytes = 64 * MIB;
     const size_t page = 4 * KIB;
     CHECK(count == 2);
     if (!strcmp(words[1], "forked-before")) {

@@ -1,14 +1,14 @@
 // A thread that a handler of a signal has stopped inside malloc, as collectors of garbage stop all threads: who had it stopped
 // allocates, resizes, frees and changes mappings meanwhile, and loses nothing. (It cannot fork: glibc waits for its own locks.) Argument: how often.
 //# bare: 30
-//# emulated: 6
+//# emulated: 4
 //# run: --pages thp -- 30
-//# emulated: 6
+//# emulated: 4
 //# expect: complete=true
 //# run: --pages 4k -- 30
-//# emulated: 6
+//# emulated: 4
 //# run: --pages thp --prefault=background -- 20
-//# emulated: 6
+//# emulated: 4
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>

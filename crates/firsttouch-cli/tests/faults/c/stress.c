@@ -5,18 +5,18 @@
 //# build: -lm
 //# requires: pool2m=64
 //# bare: 100
-//# emulated: 4
+//# emulated: 8
 //# run: --pages thp --min-size 64K -- 500
-//# emulated: 3
+//# emulated: 6
 //# expect: complete=true
 //# run: --pages auto --min-size 256K --prefault -- 200
-//# emulated: 2
+//# emulated: 4
 //# expect: complete=true
 #include "check.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 enum { THREADS = 8, SLOTS = 24, EXCHANGED = 64, KEPT = 6, LISTED = 100 };
@@ -45,6 +45,8 @@ static struct block *_Atomic exchanged[EXCHANGED];
 static atomic_size_t live;
 static atomic_ulong operations, kinds[6], passed_on, running = THREADS;
 static unsigned long wanted;
+/* Posted for every five operations, and for each thread that ends. */
+static sem_t five;
 static double until_s;
 
 static uint64_t next(uint64_t *state)
@@ -94,10 +96,10 @@ static void check(const struct block *block, size_t bytes, int whole)
 
 static void describe(struct block *block, size_t bytes, uint64_t *state)
 {
-    static const size_t strides[] = {8, 64, 512, 4096};
+    static const size_t strides[] = {64, 256, 1024, 4096};
     block->bytes = bytes;
     block->seed = next(state);
-    block->stride = strides[next(state) % 4];
+    block->stride = bytes < 64 * KIB ? 8 : strides[next(state) % 4];
 }
 
 static void *allocate(size_t bytes, uint64_t *state)
@@ -191,12 +193,14 @@ static void *work(void *number)
             *slot = atomic_exchange(&exchanged[next(&state) % EXCHANGED], *slot);
             atomic_fetch_add(&passed_on, 1);
         }
-        atomic_fetch_add(&operations, 1);
+        if (atomic_fetch_add(&operations, 1) % 5 == 4)
+            CHECK(sem_post(&five) == 0);
     }
     for (int i = 0; i < SLOTS; i++)
         if (blocks[i] != NULL)
             drop(blocks[i]);
     atomic_fetch_sub(&running, 1);
+    CHECK(sem_post(&five) == 0);
     return NULL;
 }
 
@@ -264,6 +268,7 @@ int main(int count, char **arguments)
     agent_status = dlsym(RTLD_DEFAULT, "firsttouch_agent_status");
     agent_list = dlsym(RTLD_DEFAULT, "firsttouch_agent_list");
 
+    CHECK(sem_init(&five, 0, 0) == 0);
     uint64_t state = 4101842887655102017u;
     struct block *kept[KEPT];
     for (int i = 0; i < KEPT; i++)
@@ -271,11 +276,10 @@ int main(int count, char **arguments)
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
-    unsigned long switches = 0, forks = 0, seen = 0;
+    unsigned long switches = 0, forks = 0;
     while (atomic_load(&running) > 0) {
-        while (atomic_load(&running) > 0 && atomic_load(&operations) < seen + 5)
-            sched_yield();
-        seen = atomic_load(&operations);
+        while (sem_wait(&five) != 0)
+            CHECK(errno == EINTR);
         if (agent_enable != NULL) {
             switch_agent(&state);
             switches++;
