@@ -333,11 +333,11 @@ fn threads_free_each_others_blocks() {
     let heap = heap(Pages::Transparent);
     let heap = &heap;
     thread::scope(|scope| {
-        let (send, receive) = std::sync::mpsc::channel::<(usize, usize, u8)>();
+        let (send, receive) = std::sync::mpsc::sync_channel::<(usize, usize, u8)>(4);
         for worker in 0..3_u8 {
             let send = send.clone();
             scope.spawn(move || {
-                for round in 0..60 {
+                for round in 0..24 {
                     let bytes = (1 + (round * 7 + worker as usize * 3) % 9) * MIB / 2;
                     let address = heap.allocate(bytes, 0, round % 2 == 0);
                     if round % 2 == 0 {

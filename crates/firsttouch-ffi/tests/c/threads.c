@@ -250,7 +250,7 @@ int main(void)
     alarm(300); /* a deadlock is a failure */
     null_is_safe();
     CHECK(firsttouch_filler_start(NULL, 1, &filler) == BAD_ARGUMENT && !filler);
-    CHECK(firsttouch_filler_start(NULL, 0, &filler) == OK);
+    CHECK(firsttouch_filler_start(&cpu, 1, &filler) == OK);
     fills(filler);
     pools(filler);
     teams(cpu);

@@ -1,26 +1,26 @@
 // In a control group that has room for what a program touches, and not for all that it allocates: who touches little is not killed, for
 // what huge pages or prefaulting would take neither, also where the group is half full of something else. What there is room for is
 // created and huge.
-//# requires: cgroup=128M
-//# run: --prefault -- private 360 0 32
-//# expect: shortfall=untouched>=256M where thp linux>=6.7
-//# run: --prefault --pages 2m -- private 360 0 32
-//# run: --prefault=background -- private 360 0 32
-//# run: --prefault --heap -- private 360 0 32
-//# run: --prefault -- shared 360 0 32
-//# run: --prefault --pages auto -- shared 360 0 32
-//# exec: --prefault -- many 360 0 8
-//# exec: --prefault=background -- many 360 0 8
-//# run: -- private 100 70 12
+//# requires: cgroup=192M
+//# run: --prefault -- private 640 0 64
+//# expect: shortfall=untouched>=512M where thp linux>=6.7
+//# run: --prefault --pages 2m -- private 640 0 64
+//# run: --prefault=background -- private 640 0 64
+//# run: --prefault --heap -- private 640 0 64
+//# run: --prefault -- shared 640 0 64
+//# run: --prefault --pages auto -- shared 640 0 64
+//# exec: --prefault -- many 640 0 8
+//# exec: --prefault=background -- many 640 0 8
+//# run: -- private 150 110 16
 //# expect: shortfall=sparse-use>=128K where thp
-//# run: --pages auto -- private 100 70 12
-//# run: --prefault -- private 100 70 12
-//# run: --prefault=background -- private 100 70 12
-//# exec: --follow -- forked 100 70 12
-//# run: --prefault -- private 60 0 12
+//# run: --pages auto -- private 150 110 16
+//# run: --prefault -- private 150 110 16
+//# run: --prefault=background -- private 150 110 16
+//# exec: --follow -- forked 150 110 16
+//# run: --prefault -- private 96 0 16
 //# expect: pages=2m>=98% where thp
 //# expect: absent=untouched where thp
-//# run: --prefault -- many 60 0 12
+//# run: --prefault -- many 96 0 16
 //# expect: pages=2m>=98% where thp
 #include <pthread.h>
 #include <stdio.h>
