@@ -295,20 +295,26 @@ impl Filler {
         bytes: usize,
         mut seconds: impl FnMut(&Filler, usize) -> Result<f64, FillerError>,
     ) -> Result<Known, FillerError> {
-        let mut chosen = 1;
+        // What the chosen number took beside fewer.
+        let (mut chosen, mut known_s) = (1, None);
         loop {
             let more = (chosen * 2).min(most);
-            let mut least = [f64::INFINITY; 2];
+            let known = |seconds| Known { threads: chosen, bytes_per_s: bytes as f64 / seconds };
+            // The largest number has none to be compared with.
+            if let Some(known_s) = known_s.filter(|_| more == chosen) {
+                return Ok(known(known_s));
+            }
+            let (mut chosen_s, mut more_s) = (f64::INFINITY, f64::INFINITY);
             for _ in 0..TRIALS {
-                for (least, threads) in least.iter_mut().zip([chosen, more]) {
-                    *least = least.min(seconds(self, threads * self.nodes)?);
+                chosen_s = chosen_s.min(seconds(self, chosen * self.nodes)?);
+                if more > chosen {
+                    more_s = more_s.min(seconds(self, more * self.nodes)?);
                 }
             }
-            let [fewer_s, more_s] = least;
-            if more == chosen || fewer_s < WORTHWHILE * more_s {
-                return Ok(Known { threads: chosen, bytes_per_s: bytes as f64 / fewer_s });
+            if more == chosen || chosen_s < WORTHWHILE * more_s {
+                return Ok(known(chosen_s));
             }
-            chosen = more;
+            (chosen, known_s) = (more, Some(more_s));
         }
     }
 
