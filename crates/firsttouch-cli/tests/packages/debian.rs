@@ -6,6 +6,7 @@ use crate::{said, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Builds the package for tests into a folder; or why that cannot be done here.
 fn build(folder: &Path) -> Result<PathBuf, String> {
@@ -23,21 +24,27 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(told.lines().find(|line| line.ends_with(".deb")).unwrap()))
 }
 
+/// The package that the tests share, or why there is none.
+fn package() -> Result<&'static Path, &'static str> {
+    static BUILT: LazyLock<Result<PathBuf, String>> =
+        LazyLock::new(|| build(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("package")));
+    BUILT.as_deref().map_err(String::as_str)
+}
+
 #[test]
 fn it_has_what_a_package_has_and_comes_out_the_same_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let package = match build(folder.path()) {
+    let package = match package() {
         Ok(package) => package,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped(why),
     };
-    let field =
-        |name| said(Command::new("dpkg-deb").arg("--field").arg(&package).arg(name)).trim().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let field = |name| said(Command::new("dpkg-deb").arg("--field").arg(package).arg(name)).trim().to_owned();
     assert_eq!(field("Package"), "firsttouch");
     assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
     assert!(field("Depends").contains("libc6 (>= "), "{}", field("Depends"));
     assert!(field("Maintainer").contains('@'));
 
-    let listed = said(Command::new("dpkg-deb").arg("--contents").arg(&package));
+    let listed = said(Command::new("dpkg-deb").arg("--contents").arg(package));
     for line in listed.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(fields[1], "root/root", "{line}");
@@ -60,7 +67,7 @@ fn it_has_what_a_package_has_and_comes_out_the_same_again() {
 
     // The sums are of all files, and right.
     let root = folder.path().join("root");
-    said(Command::new("dpkg-deb").arg("--raw-extract").arg(&package).arg(&root));
+    said(Command::new("dpkg-deb").arg("--raw-extract").arg(package).arg(&root));
     let sums =
         said(Command::new("md5sum").args(["--check", "--strict", "DEBIAN/md5sums"]).current_dir(&root));
     let files = listed.lines().filter(|line| line.starts_with('-')).count();
@@ -98,7 +105,7 @@ fn it_has_what_a_package_has_and_comes_out_the_same_again() {
 
     let again = folder.path().join("again");
     assert!(
-        fs::read(build(&again).unwrap()).unwrap() == fs::read(&package).unwrap(),
+        fs::read(build(&again).unwrap()).unwrap() == fs::read(package).unwrap(),
         "the second time it is another package"
     );
 }
@@ -106,13 +113,12 @@ fn it_has_what_a_package_has_and_comes_out_the_same_again() {
 /// By its name the first to begin, because it takes the longest.
 #[test]
 fn a_look_by_lintian_finds_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let package = match build(folder.path()) {
+    let package = match package() {
         Ok(package) => package,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped(why),
     };
     let mut lintian = Command::new("lintian");
-    lintian.args(["--allow-root", "--show-overrides"]).arg(&package);
+    lintian.args(["--allow-root", "--show-overrides"]).arg(package);
     if Command::new("lintian").arg("--version").output().is_err() {
         return skipped("there is no command `lintian`");
     }
@@ -130,10 +136,9 @@ fn a_look_by_lintian_finds_nothing() {
 
 #[test]
 fn it_is_used_on_a_clean_system_and_leaves_nothing_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let package = match build(folder.path()) {
+    let package = match package() {
         Ok(package) => package,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped(why),
     };
     let needed = [
         "base-files",
@@ -154,7 +159,7 @@ fn it_is_used_on_a_clean_system_and_leaves_nothing_there() {
         Ok(root) => root,
         Err(why) => return skipped(&why),
     };
-    fs::copy(&package, root.path().join("root/firsttouch.deb")).unwrap();
+    fs::copy(package, root.path().join("root/firsttouch.deb")).unwrap();
     let before = root.files();
     assert!(!before.iter().any(|name| name.contains("firsttouch") && !name.starts_with("root/")));
 
