@@ -2,7 +2,7 @@
 
 use crate::cpulist::parse_list;
 use crate::hidden;
-use crate::maps::{Mapping, hex, process_file, read_text, read_text_first, unreadable};
+use crate::maps::{Mapping, hex, process_file, read_text_first, unreadable};
 use crate::process::Status;
 use crate::root::Root;
 use crate::urgent::Precedence;
@@ -248,18 +248,7 @@ pub fn read_smaps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::R
     Ok(regions)
 }
 
-/// The sums over a whole process.
-pub fn read_smaps_rollup(root: &Root, pid: u32) -> io::Result<Figures> {
-    let path = process_file(root, pid, "smaps_rollup");
-    parse_smaps_rollup(&read_text(&path)?).ok_or_else(|| unreadable(&path))
-}
-
-/// Resident pages by node. Not found where the kernel has no NUMA support.
-pub fn read_numa_maps(root: &Root, pid: u32) -> io::Result<Vec<NodeRegion>> {
-    read_numa_maps_first(root, pid, &Precedence::none())
-}
-
-/// The same, before other threads, as [`read_smaps_first`].
+/// Resident pages by node, before other threads, as [`read_smaps_first`]. Not found where the kernel has no NUMA support.
 pub fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<NodeRegion>> {
     let path = process_file(root, pid, "numa_maps");
     parse_numa_maps(&read_text_first(&path, precedence)?).ok_or_else(|| unreadable(&path))
@@ -268,7 +257,7 @@ pub fn read_numa_maps_first(root: &Root, pid: u32, precedence: &Precedence) -> i
 /// Resident bytes of a process by NUMA node, but for pages of files and shared memory, which lie where others have them; `None` if
 /// the kernel does not say, or if the process has ended without having been waited for.
 pub fn read_bytes_by_node(root: &Root, pid: u32) -> io::Result<Option<BTreeMap<u32, u64>>> {
-    let mut regions = read_numa_maps(root, pid)?;
+    let mut regions = read_numa_maps_first(root, pid, &Precedence::none())?;
     if regions.is_empty() {
         return Ok(None);
     }
@@ -310,6 +299,7 @@ pub fn bytes_by_node(regions: &[NodeRegion]) -> Option<BTreeMap<u32, u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::maps::read_text;
     use proptest::prelude::*;
 
     const SMAPS: &str = "\
@@ -382,7 +372,8 @@ VmFlags: rd wr mr mw me de ht
         let held = std::hint::black_box(vec![1u8; 32 << 20]);
         let regions = read_smaps(root, std::process::id()).unwrap();
         let total: u64 = bytes_by_page_size(&regions).values().sum();
-        let rollup = read_smaps_rollup(root, std::process::id()).unwrap().rss.unwrap();
+        let rollup = read_text(&process_file(root, std::process::id(), "smaps_rollup")).unwrap();
+        let rollup = parse_smaps_rollup(&rollup).unwrap().rss.unwrap();
         assert!(total >= held.len() as u64);
         assert!(total.abs_diff(rollup) < 8 << 20, "{total} against {rollup}");
     }

@@ -79,7 +79,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// A machine of which only CPUs and memory are known, because somebody described it.
+    /// A machine of which only CPUs and memory are known: somebody described it, or the rest is read next.
     pub(crate) fn described(mut topology: Topology, nodes: Vec<Node>) -> Machine {
         topology.assign_nodes(&nodes);
         let online = topology.cpus.iter().filter(|cpu| cpu.online).count();
@@ -104,17 +104,15 @@ fn collect(reader: &Reader<'_>) -> Machine {
     let status = reader.text("proc/self/status");
     let memory = reader.text("proc/meminfo").map(|text| sysinfo::meminfo(&text)).unwrap_or_default();
     let host = Host::read(reader, cpuinfo.as_deref());
-    let mut topology = Topology::read(reader, cpuinfo.as_deref());
+    let topology = Topology::read(reader, cpuinfo.as_deref());
     let online: Vec<u32> = topology.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let tiers = tiers(reader);
     let cpu_model = cpuinfo.as_deref().and_then(sysinfo::cpu_model);
     let mut nodes = nodes(reader, &online, &memory, &tiers);
     assign_kinds(reader, &mut nodes, cpu_model.as_deref());
-    topology.assign_nodes(&nodes);
     let devices = devices(reader, &nodes);
     Machine {
         cpu_model,
-        cpus_online: u32::try_from(online.len()).ok().filter(|count| *count > 0),
         kernel: kernel(reader),
         product: host.product,
         virtual_machine: host.virtual_machine,
@@ -122,15 +120,6 @@ fn collect(reader: &Reader<'_>) -> Machine {
         memory_bytes: memory.total_bytes.or_else(|| bytes_of(&nodes)),
         memory_available_bytes: memory.available_bytes,
         swap_bytes: memory.swap_total_bytes,
-        cpus: topology.cpus,
-        cores: topology.cores,
-        core_kinds: topology.core_kinds,
-        clusters: topology.clusters,
-        dies: topology.dies,
-        packages: topology.packages,
-        caches: topology.caches,
-        apic: None,
-        nodes,
         tiers,
         devices,
         thp: pages::thp(reader),
@@ -139,13 +128,10 @@ fn collect(reader: &Reader<'_>) -> Machine {
         numa_balancing: reader.number::<u32>("proc/sys/kernel/numa_balancing").map(|mode| mode > 0),
         perf_event_paranoid: reader.number("proc/sys/kernel/perf_event_paranoid"),
         free_page_reporting: host.free_page_reporting,
-        features: Features::default(),
         limits: Limits::read(reader, status.as_deref()),
         capabilities: status.as_deref().and_then(|text| capabilities::names(text, "CapEff")),
         capabilities_possible: status.as_deref().and_then(|text| capabilities::names(text, "CapBnd")),
-        own_program: None,
-        traps: Vec::new(),
-        unreadable: Vec::new(),
+        ..Machine::described(topology, nodes)
     }
 }
 

@@ -28,7 +28,7 @@
 //# exec: --attachable -- ended
 //# expect: stdout=the end was seen
 //# exec: --attachable -- crowd
-#include "check.h"
+#include "channel.h"
 #include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
@@ -36,9 +36,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 
 enum { COLLAPSE = 25 }; /* MADV_COLLAPSE, which older headers lack */
 
@@ -56,22 +54,11 @@ static int entries(const char *folder)
 /* Connects to the channel of a process, once; -1 if nobody listens. */
 static int try_channel(pid_t process)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", process);
-    int file = open(path, O_RDONLY);
-    CHECK(file >= 0);
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    CHECK(length > 0);
-    text[length] = 0;
-    char *at = strrchr(text, ')') + 2;
-    for (int field = 3; field < 22; field++)
-        at = strchr(at, ' ') + 1;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int bytes = snprintf(address.sun_path + 1, 100, "firsttouch-attach-%d-%llu", process, strtoull(at, NULL, 10));
+    struct sockaddr_un address;
+    socklen_t bytes = channel_address(process, &address);
     int channel = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK(channel >= 0);
-    if (connect(channel, (void *)&address, offsetof(struct sockaddr_un, sun_path) + 1 + bytes) == 0)
+    if (connect(channel, (void *)&address, bytes) == 0)
         return channel;
     CHECK(errno == ECONNREFUSED);
     close(channel);

@@ -10,38 +10,20 @@
 //# exec: --attachable -- by_itself
 //# exec: --attachable -- namespaces
 //# exec: --attachable -- namespaces_by_itself
-#include "check.h"
+#include "channel.h"
 #include <dirent.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 
 enum { SOMEBODY = 12345, NOBODY = 65534 };
 
 /* The name is read before rights are given up. */
-static struct sockaddr_un address = {.sun_family = AF_UNIX};
+static struct sockaddr_un address;
 static socklen_t address_bytes;
-
-static void find_channel(void)
-{
-    char text[1024];
-    int file = open("/proc/self/stat", O_RDONLY);
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    CHECK(length > 0);
-    text[length] = 0;
-    char *at = strrchr(text, ')') + 2;
-    for (int field = 3; field < 22; field++)
-        at = strchr(at, ' ') + 1;
-    int bytes =
-        snprintf(address.sun_path + 1, 100, "firsttouch-attach-%d-%llu", getpid(), strtoull(at, NULL, 10));
-    address_bytes = offsetof(struct sockaddr_un, sun_path) + 1 + bytes;
-}
 
 /* What the channel says to `version` first: `ok 1 …`, or `error 13` before it was asked. */
 static const char *greeted(void)
@@ -120,7 +102,7 @@ int main(int count, char **arguments)
 {
     CHECK(count == 2);
     const char *way = arguments[1];
-    find_channel();
+    address_bytes = channel_address(getpid(), &address);
     CHECK(strncmp(greeted(), "ok 1 ", 5) == 0);
     if (strcmp(way, "foreign") == 0) {
         expect_for(SOMEBODY, "error 13");
