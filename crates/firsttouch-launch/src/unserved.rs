@@ -11,22 +11,26 @@ const WORTH_BYTES: u64 = 64 << 20;
 /// Says why most of a program's memory was not placed, where an allocator of its own has it: without this there would be no
 /// shortfall, because the agent knows nothing of such memory.
 pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages) {
-    let bytes = pages.unserved_bytes;
+    let bytes = pages.unserved.bytes;
     // What a program leaves to others, or to glibc because of a reason that is told, has its remedy already.
     let is_told = receipt.shortfalls.iter().any(|short| short.bytes >= bytes / 2 || leaves_all(short.reason));
-    let is_most = bytes >= WORTH_BYTES && bytes > tree.at_peak.of_no_file().bytes / 2;
-    if !wants_huge(&receipt.asked) || !is_most || is_told || tree.worker().is_some() {
+    let is_most = |bytes| bytes >= WORTH_BYTES && bytes > tree.at_peak.of_no_file().bytes / 2;
+    if !wants_huge(&receipt.asked) || !is_most(bytes) || is_told || tree.worker().is_some() {
         return;
     }
-    let size = format_bytes(bytes);
     let remedy = "--via supervise and `firsttouch attach` collapse it from outside";
-    let Some((function, module)) = pages.modules.iter().find_map(|module| allocator_of(module)) else {
+    // What may be the C library's own, in blocks too small to be placed, is no module's.
+    let foreign = Some(bytes - pages.unserved.arena_like_bytes).filter(|bytes| is_most(*bytes));
+    let named = foreign.zip(pages.modules.iter().find_map(|module| allocator_of(module)));
+    let Some((bytes, (function, module))) = named else {
+        let size = format_bytes(bytes);
         receipt.notes.push(format!(
             "{size} on small pages came from no malloc that the agent serves: from an allocator of the program's own, from mmap, \
              or in blocks below --min-size: {remedy}"
         ));
         return;
     };
+    let size = format_bytes(bytes);
     receipt.shortfalls.push(Shortfall::new(Reason::ForeignAllocator, bytes));
     receipt.notes.push(format!(
         "{size} on small pages came from no malloc that the agent serves, and {module} brings an allocator of its own \
@@ -57,7 +61,7 @@ fn allocator_of(module: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_placement::{Record, Resident, ResidentMemory};
+    use firsttouch_placement::{Record, Resident, ResidentMemory, Unserved};
 
     fn told(receipt: &mut Receipt, unserved_mib: u64, private_mib: u64) -> (usize, usize) {
         let private = Resident { bytes: private_mib << 20, huge_bytes: 0 };
@@ -68,7 +72,11 @@ mod tests {
         tell(
             receipt,
             &tree,
-            &PeakPages { unserved_bytes: unserved_mib << 20, modules, ..PeakPages::default() },
+            &PeakPages {
+                unserved: Unserved { bytes: unserved_mib << 20, ..Unserved::default() },
+                modules,
+                ..PeakPages::default()
+            },
         );
         (receipt.shortfalls.len(), receipt.notes.len())
     }

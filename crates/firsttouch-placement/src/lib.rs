@@ -56,7 +56,7 @@ pub use ranks::RankOf;
 pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};
 pub use region::replication_cost;
-pub use resident::{ProcessResident, Together};
+pub use resident::{ProcessResident, Together, Unserved};
 pub use resolve::{Policies, ResolveError, Resolved, ResolvedMemory, Surroundings, nodes_of};
 pub use size::{format_bytes, parse_size};
 pub use threads::{ThreadPlacement, ThreadPlacementError, format_order, parse_order};

@@ -6,7 +6,7 @@ use firsttouch_linux::smaps::{PMD_BYTES, Region};
 use firsttouch_memory::may_be_placed;
 use firsttouch_sorted::SortedMap;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 /// A file, as a mapping names it: device and inode.
 type File = ((u32, u32), u64);
@@ -20,8 +20,8 @@ pub struct ProcessResident {
     part: ResidentMemory,
     /// Its part of what is of no file, by page size.
     part_by_page_size: BTreeMap<u64, u64>,
-    /// Its part of what is told of as [`Together::unserved_bytes`].
-    unserved_bytes: u64,
+    /// Its part of what is told of as [`Together::unserved`].
+    unserved: Unserved,
     /// Shared memory, by the file that it looks like.
     objects: BTreeMap<File, Object>,
     /// Pages of a pool that several processes map, by the file that only the kernel knows: page size and bytes. The kernel
@@ -64,9 +64,25 @@ pub struct Together {
     pub memory: ResidentMemory,
     /// What is of no file, by page size.
     pub bytes_by_page_size: BTreeMap<u64, u64>,
-    /// Private memory on small pages in mappings that neither the agent made nor the C library for small blocks: made by an allocator
-    /// of the program's own, by mmap(2), or for blocks between these two.
-    pub unserved_bytes: u64,
+    /// What came past the agent.
+    pub unserved: Unserved,
+}
+
+/// Private memory on small pages in mappings that neither the agent made nor the C library for small blocks, as far as they tell: made by
+/// an allocator of the program's own, by mmap(2), or for blocks between these two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unserved {
+    /// All of it.
+    pub bytes: u64,
+    /// What lies as arenas of the C library do that are full: it may be these.
+    pub arena_like_bytes: u64,
+}
+
+impl AddAssign for Unserved {
+    fn add_assign(&mut self, other: Unserved) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.arena_like_bytes = self.arena_like_bytes.saturating_add(other.arena_like_bytes);
+    }
 }
 
 /// `bytes` in the proportion of `part` to `whole`, at most `bytes`.
@@ -96,14 +112,14 @@ impl ProcessResident {
         let mut all = ProcessResident::default();
         for (place, region) in regions.iter().enumerate() {
             let next = regions.get(place + 1).map(|next| &next.mapping);
-            all.add_transparent(region, is_unserved(&region.mapping, next));
+            all.add_transparent(region, origin(&region.mapping, next));
             all.add_pool(region);
         }
         all
     }
 
     /// Everything but the pages of a pool.
-    fn add_transparent(&mut self, region: &Region, is_unserved: bool) {
+    fn add_transparent(&mut self, region: &Region, origin: Origin) {
         let (mapping, figures) = (&region.mapping, &region.figures);
         let Some(rss) = figures.rss.filter(|rss| *rss > 0) else { return };
         let pss = figures.pss.unwrap_or(rss);
@@ -124,9 +140,12 @@ impl ProcessResident {
         let [own_part, other_part] = parts;
         *private(&mut self.memory, mapping.start) += own;
         *private(&mut self.part, mapping.start) += own_part;
-        if is_unserved {
-            self.unserved_bytes += own_part.bytes - own_part.huge_bytes;
-        }
+        let bytes = own_part.bytes - own_part.huge_bytes;
+        self.unserved += match origin {
+            Origin::Served => Unserved::default(),
+            Origin::ArenaLike => Unserved { bytes, arena_like_bytes: bytes },
+            Origin::Unserved => Unserved { bytes, arena_like_bytes: 0 },
+        };
         add_pages(&mut self.part_by_page_size, page, own_part);
         if is_shared {
             self.memory.shared += other;
@@ -163,20 +182,37 @@ fn private(sums: &mut ResidentMemory, address: u64) -> &mut Resident {
     if may_be_placed(address as *const u8) { &mut sums.placed } else { &mut sums.private }
 }
 
-/// Whether a mapping is made neither by the agent nor by the C library for small blocks: no `brk` heap and no arena, which begins
-/// at a multiple of its size and is followed by what is not used of it yet. The kernel joins it with what others have mapped before it: that is
-/// mostly theirs.
-fn is_unserved(mapping: &Mapping, next: Option<&Mapping>) -> bool {
+/// Who made a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The agent, or the C library for small blocks; or it is of a file.
+    Served,
+    /// The C library, or somebody whose mappings lie alike.
+    ArenaLike,
+    /// Somebody else.
+    Unserved,
+}
+
+/// Who made a mapping. The C library's small blocks are in its `brk` heap and in arenas, each of which begins at a multiple of its size and
+/// is followed by what is not used of it yet: by nothing once it is full. The kernel joins full ones with the next.
+fn origin(mapping: &Mapping, next: Option<&Mapping>) -> Origin {
     const ARENA_BYTES: u64 = 64 << 20;
-    let is_arena = || {
-        let rest = next.filter(|next| next.is_inaccessible() && next.start == mapping.end);
-        mapping.start.is_multiple_of(ARENA_BYTES)
-            && rest.is_some_and(|rest| rest.end - mapping.start == ARENA_BYTES)
-    };
-    mapping.backing() == Backing::Anonymous
+    let is_others = mapping.backing() == Backing::Anonymous
         && mapping.name != "[heap]"
-        && !may_be_placed(mapping.start as *const u8)
-        && !is_arena()
+        && !may_be_placed(mapping.start as *const u8);
+    if !is_others {
+        return Origin::Served;
+    }
+    let rest = next.filter(|next| next.is_inaccessible() && next.start == mapping.end);
+    let end = rest.map_or(mapping.end, |rest| rest.end);
+    let is_like = mapping.name.is_empty()
+        && mapping.start.is_multiple_of(ARENA_BYTES)
+        && mapping.end.checked_next_multiple_of(ARENA_BYTES) == Some(end);
+    match is_like {
+        true if rest.is_some() && end - mapping.start == ARENA_BYTES => Origin::Served,
+        true => Origin::ArenaLike,
+        false => Origin::Unserved,
+    }
 }
 
 impl Together {
@@ -187,7 +223,7 @@ impl Together {
         let mut pools: SortedMap<File, (u64, u64)> = SortedMap::new();
         for process in processes {
             all.memory += process.part;
-            all.unserved_bytes = all.unserved_bytes.saturating_add(process.unserved_bytes);
+            all.unserved += process.unserved;
             for (page, bytes) in &process.part_by_page_size {
                 add(&mut all.bytes_by_page_size, *page, *bytes);
             }
@@ -312,21 +348,28 @@ mod tests {
         let none = |range: &str| region(&format!("{range} ---p 00000000 00:00 0"), &[("Rss", 0)]);
         let unserved = |text: &[String]| {
             let process = ProcessResident::of(&parse_smaps(&text.concat()).unwrap());
-            Together::of([&process].into_iter()).unserved_bytes >> 20
+            let Unserved { bytes, arena_like_bytes } = Together::of([&process].into_iter()).unserved;
+            assert_eq!(bytes >> 20 << 20, bytes);
+            ((bytes - arena_like_bytes) >> 20, arena_like_bytes >> 20)
         };
-        assert_eq!(unserved(&[small("55d0c0000000-55d0c1000000 rw-p", "[heap]")]), 0);
-        assert_eq!(unserved(&[small("7ffc00000000-7ffc01000000 rw-p", "[stack]")]), 0);
-        assert_eq!(unserved(&[small("200000000000-200001000000 rw-p", "")]), 0, "the agent's");
+        assert_eq!(unserved(&[small("55d0c0000000-55d0c1000000 rw-p", "[heap]")]), (0, 0));
+        assert_eq!(unserved(&[small("7ffc00000000-7ffc01000000 rw-p", "[stack]")]), (0, 0));
+        assert_eq!(unserved(&[small("200000000000-200001000000 rw-p", "")]), (0, 0), "the agent's");
         let arena = small("7f1000000000-7f1001000000 rw-p", "");
-        assert_eq!(unserved(&[arena.clone(), none("7f1001000000-7f1004000000")]), 0, "of glibc");
+        assert_eq!(unserved(&[arena.clone(), none("7f1001000000-7f1004000000")]), (0, 0), "of glibc");
         for other in ["7f1001000000-7f1003000000", "7f1001000000-7f1008000000", "7f1002000000-7f1004000000"] {
-            assert_eq!(unserved(&[arena.clone(), none(other)]), 8, "{other}");
+            assert_eq!(unserved(&[arena.clone(), none(other)]), (8, 0), "{other}");
         }
         let joined = [small("7f1000000000-7f1005000000 rw-p", ""), none("7f1005000000-7f1008000000")];
-        assert_eq!(unserved(&joined), 8);
-        assert_eq!(unserved(&[small("7f1000000000-7f1001000000 rw-p", "[anon:jemalloc_pg]")]), 8);
+        assert_eq!(unserved(&joined), (0, 8), "full, and joined with the next");
+        assert_eq!(unserved(&[small("7f1000000000-7f1008000000 rw-p", "")]), (0, 8), "two full ones");
+        assert_eq!(unserved(&[small("7f1001000000-7f1009000000 rw-p", "")]), (8, 0));
+        assert_eq!(unserved(&[small("7f1000000000-7f1001000000 rw-p", "[anon:jemalloc_pg]")]), (8, 0));
         let half_huge = [("Rss", 8192), ("Pss", 4096), ("Anonymous", 8192), ("AnonHugePages", 4096)];
-        assert_eq!(unserved(&[region("7f1000000000-7f1001000000 rw-p 00000000 00:00 0", &half_huge)]), 2);
+        assert_eq!(
+            unserved(&[region("7f1000000000-7f1001000000 rw-p 00000000 00:00 0", &half_huge)]),
+            (2, 0)
+        );
     }
 
     /// One was read while it had the memory alone, the other once both had it.

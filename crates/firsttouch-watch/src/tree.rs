@@ -10,7 +10,7 @@ use firsttouch_linux::process::{
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
-use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together};
+use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together, Unserved};
 use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
@@ -33,8 +33,8 @@ pub struct PeakPages {
     pub bytes_by_page_size: BTreeMap<u64, u64>,
     /// Resident bytes by node, but for pages of files and memory that processes share; `None` if the kernel does not say.
     pub bytes_by_node: Option<BTreeMap<u32, u64>>,
-    /// Private bytes on small pages that neither the agent nor the C library made, as far as mappings tell.
-    pub unserved_bytes: u64,
+    /// What came past the agent.
+    pub unserved: Unserved,
     /// The files whose code the processes had mapped.
     pub modules: BTreeSet<String>,
 }
@@ -374,7 +374,7 @@ impl TreeWatch {
         let pages = PeakPages {
             bytes_by_page_size: self.at_peak.bytes_by_page_size,
             bytes_by_node: self.nodes_at_peak,
-            unserved_bytes: self.at_peak.unserved_bytes,
+            unserved: self.at_peak.unserved,
             modules: self.modules_at_peak,
         };
         Some((tree, pages))

@@ -1,5 +1,7 @@
-/* Loads a module, takes memory of it, and ends when its parent has looked at it since: who looks sleeps in between. */
+/* Loads a module, takes memory of it, or of a second thread's arenas of the C library, which it fills, and ends when its parent has looked
+   at it since: who looks sleeps in between. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +18,25 @@ static long sleeps_of_parent(void) {
     return count;
 }
 
+static void *fill_arenas(void *unused) {
+    for (int block = 0; block < 200000; block++) {
+        char *memory = malloc(1000);
+        if (!memory) return NULL;
+        memset(memory, 1, 1000);
+    }
+    return fill_arenas;
+}
+
+static int has_filled_arenas(void) {
+    pthread_t thread;
+    void *done = NULL;
+    return pthread_create(&thread, NULL, fill_arenas, NULL) == 0 && pthread_join(thread, &done) == 0 && done;
+}
+
 int main(int count, char **words) {
     void *module = count > 1 ? dlopen(words[1], RTLD_NOW) : NULL;
     char *(*take)(size_t) = module ? (char *(*)(size_t))dlsym(module, "take") : NULL;
-    if (!take || !take(96 << 20)) return 1;
+    if (!take || !(count > 2 ? has_filled_arenas() : take(96 << 20) != NULL)) return 1;
     long before = sleeps_of_parent();
     for (int wait = 0; wait < 6000; wait++) {
         if (sleeps_of_parent() >= before + 8) return 0;
