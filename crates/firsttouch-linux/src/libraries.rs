@@ -31,10 +31,17 @@ const VERSION: &[u8] = b"GLIBC_2.34\0";
 const VERSION_MINOR: u32 = 34;
 
 /// Whether a loader is not that of a GNU C library that the agent can be loaded beside: it is another one's, or one's that is older than 2.34 while ours is
-/// not.
+/// not. `ld.so`, the link that came with 2.34, says by its name nothing of whose it is.
 pub fn is_loader_of_others(loader: &CStr) -> bool {
     let path = loader.to_bytes();
-    !is_glibc_loader(path) || path != SYSTEM_LOADER && own_minor() >= VERSION_MINOR && lacks_version(loader)
+    let has_to_tell = is_link(path);
+    let is_known = has_to_tell || is_glibc_loader(path);
+    !is_known
+        || path != SYSTEM_LOADER && (has_to_tell || own_minor() >= VERSION_MINOR) && lacks_version(loader)
+}
+
+fn is_link(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next() == Some(b"ld.so")
 }
 
 /// Whether that is the name of a loader, which can be started with a program as its argument.
@@ -93,9 +100,10 @@ mod tests {
             is_loader_of_others(&CString::new(path.to_str().unwrap()).unwrap())
         };
         let across = |at: usize| [vec![b'x'; at].as_slice(), b"\0GLIBC_2.34\0GLIBC_2.35\0"].concat();
-        assert!(is_of_others("ld-musl-x86_64.so.1", &across(0)) && is_of_others("ld.so", &across(0)));
+        assert!(is_of_others("ld-musl-x86_64.so.1", &across(0)) && !is_of_others("ld.so", &across(0)));
         assert!((480..520).chain([4000]).all(|at| !is_of_others("ld-linux-x86-64.so.2", &across(at))));
         let older: &[u8] = b"GLIBC_2.3\0GLIBC_2.4\0GLIBC_PRIVATE\0";
+        assert!(is_of_others("ld.so", older) && is_of_others("/usr/libexec/ld-elf.so.1", &across(0)));
         assert_eq!(is_of_others("ld-linux-x86-64.so.2", older), own_minor() >= VERSION_MINOR);
         assert!(is_loader(b"/lib/ld-musl-x86_64.so.1") && is_loader(b"ld.so") && !is_loader(b"/usr/bin/ld"));
         assert!(!is_loader_of_others(c"/nowhere/ld-linux-x86-64.so.2") && own_minor() > 16);

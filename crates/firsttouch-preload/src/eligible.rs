@@ -5,6 +5,7 @@
 //! refuse to start; one with an allocator of its own, whose parts call each other past us. A look at the ELF file's loader and list of
 //! libraries tells, without allocating; of a script, at its interpreter's. What is linked into the program itself is not found so.
 
+use crate::environment::Strings;
 use core::ffi::{CStr, c_char};
 use firsttouch_linux::libraries::{ALLOCATORS, SANITIZERS, is_loader, is_loader_of_others};
 use firsttouch_linux::sys::{self, Descriptor, open_to_read};
@@ -28,8 +29,9 @@ const MACHINE: u16 = 183;
 
 /// Whether the agent must not be loaded into that program. A file that is no ELF file, or not readable, may have it: the
 /// kernel or the loader will say what there is to say. What is no ordinary file is left alone: to open it may take for ever (FIFO),
-/// or do something.
-pub(crate) fn refuses_agent(mut path: *const c_char) -> bool {
+/// or do something. A loader with these arguments loads a program, which it gives its own C library.
+pub(crate) fn refuses_agent(mut path: *const c_char, arguments: Strings) -> bool {
+    let mut arguments = Some(arguments);
     let mut line = [0; MOST_LINE_BYTES];
     for _ in 0..MOST_SCRIPTS {
         if !sys::is_ordinary_file(path) {
@@ -38,16 +40,56 @@ pub(crate) fn refuses_agent(mut path: *const c_char) -> bool {
         // SAFETY: a C string: the kernel has found a file by it.
         let name = unsafe { CStr::from_ptr(path) };
         if is_loader(name.to_bytes()) {
-            return is_loader_of_others(name);
+            let given = arguments.take().and_then(given_to_loader);
+            match given.filter(|_| !is_loader_of_others(name)) {
+                Some(program) => path = program,
+                None => return is_loader_of_others(name),
+            }
+            continue;
         }
         let Ok(file) = open_to_read(name) else { return false };
         let Ok(filled) = file.read_at(0, &mut line) else { return false };
         match interpreter(&mut line, filled) {
-            Some(interpreter) => path = interpreter,
+            Some(interpreter) => (path, arguments) = (interpreter, None),
             None => return look(&file).unwrap_or(false),
         }
     }
     false
+}
+
+/// The first argument of a loader that is no option (`ld.so --help`), where it is a path; with other options it runs no program.
+fn given_to_loader(arguments: Strings) -> Option<*const c_char> {
+    if !sys::is_readable(arguments as usize) {
+        return None;
+    }
+    let mut rest = arguments;
+    loop {
+        // SAFETY: an array of C strings with a null at its end, which the caller hands to the kernel; the name before is none.
+        let given = unsafe {
+            if (*rest).is_null() {
+                return None;
+            }
+            rest = rest.add(1);
+            *rest
+        };
+        if given.is_null() {
+            return None;
+        }
+        // SAFETY: a C string of the array.
+        let name = unsafe { CStr::from_ptr(given) }.to_bytes();
+        match name {
+            b"--inhibit-cache" | b"--" => {}
+            b"--library-path"
+            | b"--preload"
+            | b"--argv0"
+            | b"--audit"
+            | b"--inhibit-rpath"
+            | b"--glibc-hwcaps-prepend"
+            // SAFETY: there is an element behind this one, the null at the latest.
+            | b"--glibc-hwcaps-mask" => rest = unsafe { rest.add(1) },
+            _ => return (!name.starts_with(b"--") && name.contains(&b'/')).then_some(given),
+        }
+    }
 }
 
 /// The interpreter that the first line of a script names, which becomes a C string in its place.

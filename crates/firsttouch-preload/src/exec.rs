@@ -35,41 +35,44 @@ unsafe extern "C" {
 }
 
 /// Whether a program executed by this process must not have the agent. After a program has confined itself nobody looks.
-fn leaves(path: *const c_char) -> bool {
+fn leaves(path: *const c_char, arguments: Strings) -> bool {
     let is_child = || environment::placed_process() != sys::process_id();
-    HEAP.is_confined() || !environment::follows() && is_child() || refuses_agent(path)
+    HEAP.is_confined() || !environment::follows() && is_child() || refuses_agent(path, arguments)
 }
 
 /// Whether the program that execveat(2) finds in a folder must not have the agent.
-fn leaves_in(folder: c_int, path: *const c_char) -> bool {
+fn leaves_in(folder: c_int, path: *const c_char, arguments: Strings) -> bool {
     // Any pointer may come here.
     if folder == libc::AT_FDCWD || HEAP.is_confined() || !sys::is_readable(path as usize) {
-        return leaves(path);
+        return leaves(path, arguments);
     }
     // SAFETY: a C string.
     let name = unsafe { CStr::from_ptr(path) }.to_bytes();
     if name.starts_with(b"/") {
-        return leaves(path);
+        return leaves(path, arguments);
     }
     let mut place = Line::<32>::EMPTY;
     // A number has ten digits at most.
     let _ = write!(place, "/proc/self/fd/{folder}");
     let mut file = [0; MOST_BYTES];
-    leaves(joined(&mut file, place.bytes(), name).unwrap_or(path))
+    leaves(joined(&mut file, place.bytes(), name).unwrap_or(path), arguments)
 }
 
 /// Whether a program started as a child, with these file actions, must not have the agent.
-fn child_leaves(path: *const c_char, actions: *const c_void) -> bool {
-    HEAP.is_confined() || !environment::follows() || is_elsewhere(path, actions) || refuses_agent(path)
+fn child_leaves(path: *const c_char, arguments: Strings, actions: *const c_void) -> bool {
+    HEAP.is_confined()
+        || !environment::follows()
+        || is_elsewhere(path, actions)
+        || refuses_agent(path, arguments)
 }
 
 /// The same of a program that is found along PATH.
 ///
 /// # Safety
 /// As for [`with_file`].
-unsafe fn named_child_leaves(name: *const c_char, actions: *const c_void) -> bool {
+unsafe fn named_child_leaves(name: *const c_char, arguments: Strings, actions: *const c_void) -> bool {
     // SAFETY: the same contract.
-    unsafe { with_file(name, |path| child_leaves(path, actions)) }
+    unsafe { with_file(name, |path| child_leaves(path, arguments, actions)) }
 }
 
 /// The program has made file actions that change the folder.
@@ -130,7 +133,7 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
         with_errno(Err(error))
     };
     // SAFETY: the contract of execve.
-    unsafe { with_environment(environment, leaves(path), start) }
+    unsafe { with_environment(environment, leaves(path, arguments), start) }
 }
 
 /// execv(3).
@@ -149,7 +152,7 @@ pub unsafe extern "C" fn execvpe(file: *const c_char, arguments: Strings, enviro
     let real: Execvpe = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of execvpe.
     unsafe {
-        let leave = with_file(file, leaves);
+        let leave = with_file(file, |path| leaves(path, arguments));
         with_environment(environment, leave, |environment| {
             threads::with_all_cpus(|| real(file, arguments, environment))
         })
@@ -172,7 +175,7 @@ pub unsafe extern "C" fn fexecve(file: c_int, arguments: Strings, environment: S
     let real: Fexecve = unsafe { core::mem::transmute(found) };
     // SAFETY: the contract of fexecve.
     unsafe {
-        with_environment(environment, leaves_in(file, c"".as_ptr()), |environment| {
+        with_environment(environment, leaves_in(file, c"".as_ptr(), arguments), |environment| {
             threads::with_all_cpus(|| real(file, arguments, environment))
         })
     }
@@ -196,7 +199,7 @@ pub unsafe extern "C" fn execveat(
         with_errno(answer.map(|_| ()))
     };
     // SAFETY: the contract of execveat.
-    unsafe { with_environment(environment, leaves_in(folder, path), start) }
+    unsafe { with_environment(environment, leaves_in(folder, path, arguments), start) }
 }
 
 #[expect(clippy::too_many_arguments, reason = "posix_spawn has as many")]
@@ -238,7 +241,7 @@ macro_rules! functions_that_spawn {
             crate::setup::construct();
             // SAFETY: the same contract.
             unsafe {
-                let leave = $leaves(program, actions);
+                let leave = $leaves(program, arguments, actions);
                 spawn_by(&$next, leave, process, program, actions, attributes, arguments, environment)
             }
         }

@@ -124,6 +124,11 @@ fn programs_that_bring_an_allocator_are_untouched_when_reached_by_exec() {
         Subject::new(&shell)
             .arguments(&["-c", &format!("PATH={}; exec {name}", folder.path().display())])
             .same_with_and_without();
+        // The loader itself may have the agent, and not what it is given.
+        if let Some(loader) = installed("ld.so") {
+            let line = format!("exec {} --library-path /nowhere {program}", loader.display());
+            Subject::new(&shell).arguments(&["-c", &line]).same_with_and_without();
+        }
     }
 }
 
