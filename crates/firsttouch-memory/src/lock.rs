@@ -176,10 +176,13 @@ impl<T, W: Word> Lock<T, W> {
             } else if is_held_by(now, own) {
                 return false;
             } else if [CLOSED, LEFT].contains(&(now & HOW)) {
-                if !turns.wait_for_shut(sys::now_ns) {
+                let wait = || {
+                    self.state.wait(now);
+                    self.state.load() == now
+                };
+                if !turns.wait_for_shut(sys::now_ns, wait) {
                     return false;
                 }
-                self.state.wait(now);
             } else {
                 self.wait_for_holder(now, &mut turns);
             }

@@ -19,7 +19,8 @@ const MOST_SHUT_NS: u64 = 10_000_000_000;
 /// How long somebody waits, in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// For a fork to end, and for a holder that others have given up waiting for, in nanoseconds.
+    /// For a fork to end, and for a holder that others have given up waiting for, in nanoseconds. Of a turn that takes longer only so much
+    /// counts: copying, too, would wait for a processor. And no turn in which one fork has ended, though the next has begun.
     pub(crate) shut_ns: u64,
     /// For one holder.
     pub(crate) held: u32,
@@ -49,8 +50,7 @@ impl Patience {
 #[derive(Debug)]
 pub(crate) struct Turns {
     patience: Patience,
-    /// When it was seen to be shut first.
-    shut_since_ns: Option<u64>,
+    shut_ns: u64,
     held: u32,
     idle: u32,
     /// What the lock was in the last turn, and the processor time of the process at its end.
@@ -60,16 +60,19 @@ pub(crate) struct Turns {
 
 impl Turns {
     pub(crate) fn new(patience: Patience) -> Turns {
-        Turns { patience, shut_since_ns: None, held: 0, idle: 0, word: 0, work_ns: 0 }
+        Turns { patience, shut_ns: 0, held: 0, idle: 0, word: 0, work_ns: 0 }
     }
 
-    /// Whether to wait for a lock that is shut; `now_ns` answers the time.
-    pub(crate) fn wait_for_shut(&mut self, now_ns: impl FnOnce() -> u64) -> bool {
-        if [0, u64::MAX].contains(&self.patience.shut_ns) {
-            return self.patience.shut_ns != 0;
+    /// Whether to wait on for a lock that is shut, after a turn of waiting; `wait` answers whether the lock was that all the time, `now_ns` the time.
+    pub(crate) fn wait_for_shut(&mut self, now_ns: impl Fn() -> u64, wait: impl FnOnce() -> bool) -> bool {
+        if self.shut_ns >= self.patience.shut_ns {
+            return false;
         }
-        let now_ns = now_ns();
-        now_ns - *self.shut_since_ns.get_or_insert(now_ns) < self.patience.shut_ns
+        let before_ns = now_ns();
+        if wait() {
+            self.shut_ns = self.shut_ns.saturating_add((now_ns() - before_ns).min(TURN_NS));
+        }
+        true
     }
 
     /// Whether to wait on after a turn in which the lock was that `word` all the time; `work_ns` answers the processor time
@@ -96,6 +99,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::cell::Cell;
 
     /// So many turns with the same holder, and this much work in each, until patience ends.
     fn turns(patience: Patience, work_ns: u64) -> (u32, bool) {
@@ -127,9 +131,21 @@ mod tests {
     fn a_fork_is_waited_for_as_long_as_copying_takes() {
         let waits = |bytes| {
             let mut turns = Turns::new(Patience::SHORT.to_copy(bytes));
-            (1..).take_while(|turn| turns.wait_for_shut(|| turn * TURN_NS)).count()
+            let now_ns = Cell::new(7);
+            let mut wait = |ns: u64, is_same| {
+                turns.wait_for_shut(
+                    || now_ns.get(),
+                    || {
+                        now_ns.set(now_ns.get() + ns);
+                        is_same
+                    },
+                )
+            };
+            assert!((0..1000).all(|_| bytes == 0 || wait(TURN_NS, false)), "one fork after the other");
+            // Interrupted by a signal; without a processor for long; and as it should be.
+            [TURN_NS / 4, 100 * TURN_NS, TURN_NS].into_iter().cycle().take_while(|ns| wait(*ns, true)).count()
         };
-        assert_eq!([0, 1 << 20, 500 << 20].map(waits), [0, 2, 525]);
-        assert!(Turns::new(Patience::ENDLESS).wait_for_shut(|| u64::MAX));
+        assert_eq!([0, 1 << 20, 500 << 20].map(waits), [0, 2, 700]);
+        assert!(Turns::new(Patience::ENDLESS).wait_for_shut(|| u64::MAX, || true));
     }
 }
