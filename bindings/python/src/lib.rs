@@ -40,7 +40,7 @@ mod _core {
     #[pymodule_export]
     use super::machine::{choose_node, status};
     #[pymodule_export]
-    use super::obtained::{block, obtained, shortfall};
+    use super::obtained::{block, obtained, shortfalls};
     #[pymodule_export]
     use super::pin::{pin, unpin};
     #[pymodule_export]

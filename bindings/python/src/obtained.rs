@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 use firsttouch_ffi::ism::firsttouch_ism_list;
 use firsttouch_ffi::receipt::firsttouch_obtained;
 use firsttouch_ffi::status::FirsttouchBlock;
-use firsttouch_memory::{Heap, Pages};
+use firsttouch_memory::{BASE, Pages, Reason};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 
@@ -57,18 +57,30 @@ pub(crate) fn block(address: usize) -> Option<usize> {
     Some(holder.address as usize)
 }
 
-/// Why a placed block that begins at this address has other pages than of the kind that was asked for: the word and the
-/// remedy; `None` if it has them. `is_small` says that some of them are small.
+/// Why whole pages of a part of the placed block that begins at `block` are not of the kind that was asked for: words, bytes that each
+/// concerns and remedies; none if they are.
 #[pyfunction]
-pub(crate) fn shortfall(
-    address: usize,
-    kind: String,
-    is_small: bool,
-) -> PyResult<Option<(&'static str, &'static str)>> {
+pub(crate) fn shortfalls(block: usize, address: usize, bytes: usize, kind: String) -> PyResult<Vec<Told>> {
     let kind = pages(&kind)?;
-    let heap = session::opened();
-    let fallback = heap.and_then(|heap| heap.fallback(address as *const u8));
-    let wants_huge = !matches!(kind, Pages::Base | Pages::Plain | Pages::Multi(_));
-    let small = || (is_small && wants_huge).then(|| heap.map(|heap: &Heap| heap.why_small(kind))).flatten();
-    Ok(fallback.or_else(small).map(words))
+    let Some(heap) = session::opened() else { return Ok(Vec::new()) };
+    let range = address / BASE * BASE..(address + bytes).next_multiple_of(BASE);
+    let whole = range.len();
+    let small = heap.why_small(range, kind);
+    Ok(match heap.fallback(block as *const u8) {
+        Some(reason) => told([(reason, small.map(|(_, bytes)| bytes).sum())].into_iter(), whole),
+        None if matches!(kind, Pages::Base | Pages::Plain | Pages::Multi(_)) => Vec::new(),
+        None => told(small, whole),
+    })
+}
+
+/// A reason, the bytes that it concerns, and what mends it.
+pub(crate) type Told = (&'static str, usize, &'static str);
+
+/// Reasons as they are told; one without bytes concerns all that was looked at.
+pub(crate) fn told(reasons: impl Iterator<Item = (Reason, usize)>, whole: usize) -> Vec<Told> {
+    let each = |(reason, bytes): (Reason, usize)| {
+        let (word, remedy) = words(reason);
+        (word, if bytes > 0 { bytes } else { whole }, remedy)
+    };
+    reasons.map(each).collect()
 }

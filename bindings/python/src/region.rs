@@ -1,9 +1,10 @@
 //! The memory behind `zeros`, `empty` and `full`: one mapping for one array.
 
 use crate::errors::{bad_argument, no_memory, pages, words};
+use crate::obtained::{Told, told};
 use crate::pooled;
 use firsttouch_fill::store;
-use firsttouch_memory::{FillMeans, Pages, forbidden, object_places};
+use firsttouch_memory::{FillMeans, Pages, Reason, forbidden, object_places};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -107,9 +108,25 @@ impl Region {
     /// not touched yet are judged by what the kernel's settings say.
     #[getter]
     fn shortfall(&self) -> Option<(&'static str, &'static str)> {
-        let transparent = matches!(self.asked, Pages::Transparent | Pages::Multi(_));
-        let reason = self.region.shortfall().or_else(|| forbidden(self.asked).filter(|_| transparent));
-        reason.map(words)
+        self.region.shortfall().or_else(|| self.forbidden()).map(words)
+    }
+
+    /// The same of the pages of a part, at an address, each reason with the bytes that it concerns.
+    fn shortfalls_of(&self, address: usize, bytes: usize) -> Vec<Told> {
+        let begin = address - self.address;
+        let receipt = self.region.receipt_of(begin..begin + bytes);
+        let mut all: Vec<_> = receipt.shortfalls_of_pages().collect();
+        if all.is_empty() {
+            all.extend(self.forbidden().map(|reason| (reason, 0)));
+        }
+        told(all.into_iter(), receipt.bytes)
+    }
+}
+
+impl Region {
+    /// What the kernel's settings say of pages that are not touched yet.
+    fn forbidden(&self) -> Option<Reason> {
+        forbidden(self.asked).filter(|_| matches!(self.asked, Pages::Transparent | Pages::Multi(_)))
     }
 }
 

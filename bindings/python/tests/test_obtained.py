@@ -1,7 +1,9 @@
 """Receipts of any memory."""
 
+import ctypes
 import json
 import mmap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +57,31 @@ def test_a_view_by_another_library_knows_what_was_asked(huge_pages):
         array = np.ones(8 * MIB, np.uint8)
     seen = firsttouch.obtained(np.frombuffer(memoryview(array)[MIB:], np.uint8))
     assert seen.placed and seen.asked == {"pages": "thp"}
+
+
+def _refusals():
+    lines = Path("/proc/vmstat").read_text().splitlines()
+    return [line for line in lines if line.startswith("thp_fault_fallback")]
+
+
+@pytest.mark.parametrize("is_block", [False, True])
+def test_a_part_has_the_reasons_of_its_own_pages(huge_pages, is_block):
+    before = _refusals()
+    with firsttouch.pages("thp"):
+        array = np.empty(8 * MIB, np.uint8) if is_block else firsttouch.zeros(8 * MIB, np.uint8)
+    array[:] = 1
+    start = array.ctypes.data
+    first = -start % (2 * MIB)
+    if firsttouch.obtained(array[first : first + 4 * MIB]).pages != {2 * MIB: 4 * MIB}:
+        pytest.skip("the kernel has no huge page to spare")
+    # Half of the first is given back, which splits it; the kernel had one.
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.madvise(ctypes.c_void_p(start + first), ctypes.c_size_t(MIB), mmap.MADV_DONTNEED) == 0
+    split = firsttouch.obtained(array[first : first + 2 * MIB])
+    assert sum(short.bytes for short in split.shortfalls) == MIB, split
+    if not is_block and _refusals() == before:
+        assert [short.reason for short in split.shortfalls] == ["split"]
+    assert firsttouch.obtained(array[first + 2 * MIB : first + 4 * MIB]).shortfalls == ()
 
 
 def test_views_know_what_was_asked(huge_pages):

@@ -86,7 +86,7 @@ impl FirsttouchReceipt {
         out: &mut impl Write,
         asked: &str,
         node: Option<u32>,
-        reason: Option<Reason>,
+        shortfalls: impl Iterator<Item = (Reason, usize)>,
     ) -> fmt::Result {
         write!(
             out,
@@ -124,10 +124,13 @@ impl FirsttouchReceipt {
             write!(out, ",\"placed_bytes\":{}}}", self.bytes)?;
         }
         out.write_str(",\"shortfalls\":[")?;
-        if let Some(reason) = reason {
+        let mut comma = "";
+        for (reason, bytes) in shortfalls {
             let (word, remedy) = (reason.word(), reason.remedy());
-            let bytes = if self.small_bytes > 0 { self.small_bytes } else { self.bytes };
-            write!(out, "{{\"reason\":\"{word}\",\"bytes\":{bytes},\"remedy\":\"{remedy}\"}}")?;
+            // Of other pages than asked for all are short, small ones or not.
+            let bytes = if bytes > 0 { bytes as u64 } else { self.bytes };
+            write!(out, "{comma}{{\"reason\":\"{word}\",\"bytes\":{bytes},\"remedy\":\"{remedy}\"}}")?;
+            comma = ",";
         }
         out.write_str("]}")
     }
@@ -229,16 +232,18 @@ mod tests {
             FirsttouchReceipt { bytes: 4 << 20, known: 1, huge_bytes: 2 << 20, small_bytes: 4096, ..receipt };
         (receipt.nodes, receipt.node[0], receipt.node_bytes[0]) = (1, 3, (2 << 20) + 4096);
         let mut text = String::new();
-        receipt.write_json(&mut text, "thp", Some(3), Some(Reason::NoContiguousMemory)).unwrap();
+        let shortfalls = [(Reason::NoContiguousMemory, 3000), (Reason::Split, 1096)];
+        receipt.write_json(&mut text, "thp", Some(3), shortfalls.into_iter()).unwrap();
         let read = opened(&text);
         assert_eq!(read.asked, Some(RegionAsked { pages: "thp".to_owned(), bytes: 4 << 20, node: Some(3) }));
         let obtained = read.obtained.unwrap();
         assert_eq!(obtained.bytes_by_page_size, BTreeMap::from([(4096, 4096), (2 << 20, 2 << 20)]));
         assert_eq!(obtained.bytes_by_node, Some(BTreeMap::from([(3, (2 << 20) + 4096)])));
-        assert_eq!(read.shortfalls[0].reason, Reason::NoContiguousMemory);
+        let told = read.shortfalls.iter().map(|short| (short.reason, short.bytes as usize));
+        assert_eq!(told.collect::<Vec<_>>(), shortfalls);
         receipt.known = 0;
         text.clear();
-        receipt.write_json(&mut text, "4k", None, None).unwrap();
+        receipt.write_json(&mut text, "4k", None, core::iter::empty()).unwrap();
         let read = opened(&text);
         assert_eq!((read.obtained, read.shortfalls), (None, Vec::new()));
     }

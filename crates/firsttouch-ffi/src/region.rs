@@ -203,9 +203,9 @@ pub unsafe extern "C" fn firsttouch_region_receipt_json(
     // SAFETY: by contract.
     let (mut text, region) = unsafe { (Text::new(text, room), region.as_ref()) };
     if let Some(region) = region {
-        let asked = region.asked.to_string();
+        let (asked, shortfalls) = (region.asked.to_string(), region.region.receipt().shortfalls());
         // Writing to a text does not fail.
-        let _ = region.receipt().write_json(&mut text, &asked, region.node, region.region.shortfall());
+        let _ = region.receipt().write_json(&mut text, &asked, region.node, shortfalls);
     }
     text.len()
 }

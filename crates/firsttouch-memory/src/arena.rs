@@ -1,5 +1,6 @@
 //! One range of address space whose pages are all of one kind: mapped in chunks when first needed, recycled, given back.
 
+mod causes;
 mod cede;
 mod chunks;
 mod elsewhere;
@@ -8,6 +9,7 @@ mod limits;
 mod probes;
 mod relocate;
 
+pub(crate) use causes::{Caused, Reach};
 pub(crate) use chunks::{MOST_SPLIT_CHUNKS, keep_below_2m};
 pub(crate) use elsewhere::Wanted;
 
@@ -309,8 +311,9 @@ impl Arena {
     }
 
     /// Notes that the program changed the mapping of `[address, end)`.
-    pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
+    pub(crate) fn set_altered(&mut self, address: usize, end: usize, reach: Reach) {
         let Some((from, until)) = self.pages_in(address, end) else { return };
+        self.note_change(from, until, reach);
         let Some((mut at, _, _)) = self.run_at(from) else { return };
         while at < until {
             let Some((start, pages, block)) = Extents::runs_from(self.table(), at).next() else { return };
@@ -473,6 +476,7 @@ impl Arena {
 
     /// The kernel has moved pages from one place to another: what is mapped at the first now is new.
     pub(crate) fn set_moved(&mut self, from: Page, to: Page, pages: u32) {
+        self.move_causes(from, to, pages);
         self.set_fresh(from, pages);
         self.note_cuts(to, pages);
     }
@@ -481,6 +485,7 @@ impl Arena {
     fn set_fresh(&mut self, start: Page, pages: u32) {
         let (_, _, mut bits) = self.parts();
         bits.set(start, pages, false);
+        self.forget_causes(start, pages);
     }
 
     /// All chunks as whole chunks inside `[from, until)`, if there is one.

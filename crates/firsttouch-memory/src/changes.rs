@@ -7,6 +7,7 @@
 //!
 //! What the program does by system calls of its own is not seen here: see `arena/chunks.rs` for how it is noticed.
 
+use crate::arena::Reach;
 use crate::heap::Heap;
 use crate::interposer::Interposer;
 use crate::pages::BASE;
@@ -31,11 +32,13 @@ const SYS_MSEAL: c_long = 462;
 pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool {
     let heap = S::heap();
     let [first, second, third, fourth, fifth, _] = *arguments;
-    let changes = |address: usize, bytes: usize| {
+    let changes_as = |address: usize, bytes: usize, reach| {
         if concerns(heap, address, bytes) {
-            heap.set_altered(address as *const u8, bytes);
+            heap.set_altered(address as *const u8, bytes, reach);
         }
     };
+    let changes = |address: usize, bytes: usize| changes_as(address, bytes, Reach::Ends);
+    let advises = |address: usize, bytes: usize| changes_as(address, bytes, Reach::All);
     let leaves = |address: usize, bytes: usize| {
         S::leaving_range(address, bytes);
         changes(address, bytes);
@@ -58,14 +61,14 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
             heap.note_lock(number == libc::SYS_mlock2 && third & libc::MLOCK_ONFAULT as usize != 0);
             changes(first, second);
         }
-        libc::SYS_madvise if !is_about_contents(third as c_int) => changes(first, second),
+        libc::SYS_madvise if !is_about_contents(third as c_int) => advises(first, second),
         libc::SYS_madvise if discards(third as c_int) => {
             S::leaving_range(first, second);
             return discard(heap, first, second, third as c_int);
         }
         // Whosever memory it is of, since Linux 6.13 also the caller's own. Who confined itself gets no freed ones any more.
         libc::SYS_process_madvise if !is_about_contents(fourth as c_int) && !heap.is_confined() => {
-            vectors(second, third).for_each(|[start, bytes]| changes(start, bytes));
+            vectors(second, third).for_each(|[start, bytes]| advises(start, bytes));
         }
         libc::SYS_munmap => leaves(first, second),
         libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => replaces(first, second),

@@ -9,6 +9,7 @@
 use crate::lines::{Lines, keyed_kib, number};
 use crate::pages::{BASE, HUGE};
 use core::ffi::CStr;
+use core::ops::Range;
 use firsttouch_linux::numa;
 use firsttouch_linux::rollup::{hidden_bytes, whole};
 use firsttouch_linux::sys::{Descriptor, PAGE_IS_HUGE, PAGE_IS_PFNZERO, PageRegion, open_to_read};
@@ -78,8 +79,18 @@ impl Reader {
 
     /// Coverage of `[start, end)`, which must be whole pages; with `smaps`, of the mappings that lie inside.
     pub(crate) fn read(&self, start: usize, end: usize) -> Option<Coverage> {
+        self.read_with(start, end, &mut |_| {})
+    }
+
+    /// The same; `small` gets the ranges on smaller pages, where single blocks can be told apart.
+    pub(crate) fn read_with(
+        &self,
+        start: usize,
+        end: usize,
+        small: &mut dyn FnMut(Range<usize>),
+    ) -> Option<Coverage> {
         match self {
-            Reader::Pagemap(pagemap) => scan(pagemap, start, end),
+            Reader::Pagemap(pagemap) => scan(pagemap, start, end, small),
             Reader::Smaps => {
                 let (shown, walked_to) = smaps(start, end)?;
                 Some(shown.with_hidden(start, walked_to, usize::MAX))
@@ -88,7 +99,12 @@ impl Reader {
     }
 }
 
-fn scan(pagemap: &Descriptor, start: usize, end: usize) -> Option<Coverage> {
+fn scan(
+    pagemap: &Descriptor,
+    start: usize,
+    end: usize,
+    small: &mut dyn FnMut(Range<usize>),
+) -> Option<Coverage> {
     let mut coverage = Coverage::default();
     let mut regions = [PageRegion::default(); 64];
     let mut at = start;
@@ -104,6 +120,7 @@ fn scan(pagemap: &Descriptor, start: usize, end: usize) -> Option<Coverage> {
                 coverage.huge += bytes;
             } else {
                 coverage.small += bytes;
+                small(region.start as usize..region.end as usize);
             }
         }
         if walked_to <= at {

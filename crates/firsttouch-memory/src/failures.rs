@@ -4,6 +4,15 @@
 
 use crate::lines::{Lines, number};
 
+/// Whose huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// Private memory.
+    Anonymous,
+    /// Shared memory.
+    Files,
+}
+
 /// Huge pages that there were not, since the machine started (Linux 5.8, `Documentation/admin-guide/mm/transhuge.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
@@ -16,13 +25,18 @@ pub(crate) struct Failures {
 impl Failures {
     /// Up to now; `None` where the kernel does not tell. Out of line: who reads has little stack left.
     #[inline(never)]
-    pub(crate) fn read() -> Option<Failures> {
+    pub(crate) fn read(of: Of) -> Option<Failures> {
+        let event: &[u8] = match of {
+            Of::Anonymous => b"thp_fault_fallback",
+            Of::Files => b"thp_file_fallback",
+        };
         let mut lines = Lines::open(c"/proc/vmstat")?;
         let (mut all, mut group) = (None, None);
         while let Some(line) = lines.next() {
-            let count = |key: &[u8]| number(line.strip_prefix(key)?, 10);
-            all = all.or_else(|| count(b"thp_fault_fallback "));
-            group = group.or_else(|| count(b"thp_fault_fallback_charge "));
+            let Some(rest) = line.strip_prefix(event) else { continue };
+            let count = |key: &[u8]| number(rest.strip_prefix(key)?, 10);
+            all = all.or_else(|| count(b" "));
+            group = group.or_else(|| count(b"_charge "));
         }
         Some(Failures { memory: all?.saturating_sub(group?), group: group? })
     }

@@ -11,6 +11,7 @@
 //! The lock is not held over a fork but closed (see `lock`): nobody may be kept waiting there, because the fork may wait
 //! for them.
 
+use crate::arena::Arena;
 use crate::backing::Backing;
 use crate::extents::Extents;
 use crate::heap::Heap;
@@ -99,7 +100,8 @@ impl Heap {
     /// Some time after a fork: puts together the huge pages that writes have split.
     pub(crate) fn restore_after_fork(&self) {
         let begin = sys::now_ns();
-        let mut from = 0;
+        let Some(due_ns) = self.enter().map(|inner| inner.restore_at_ns) else { return };
+        let (mut from, mut is_whole) = (0, true);
         loop {
             let mut ranges = [(0, 0); RESTORE_RANGES];
             let Some(count) = self.enter().map(|inner| inner.ranges_to_restore(from, &mut ranges)) else {
@@ -114,14 +116,15 @@ impl Heap {
                     let bytes = (16 * HUGE).min(end - at);
                     // SAFETY: collapsing changes no contents; on memory that was freed meanwhile it changes nothing
                     // that matters, because the span stays ours. Blocks that are huge already cost a look.
-                    let _ = unsafe { sys::advise(at, bytes, sys::MADV_COLLAPSE) };
+                    is_whole &= unsafe { sys::advise(at, bytes, sys::MADV_COLLAPSE) }.is_ok();
                     at += bytes;
                 }
                 from = end;
             }
             if count < RESTORE_RANGES {
-                if let Some(mut inner) = self.enter() {
-                    inner.restore_at_ns = None;
+                // A fork that came meanwhile is the next one's.
+                if let Some(mut inner) = self.enter().filter(|inner| inner.restore_at_ns == due_ns) {
+                    inner.restored(is_whole);
                 }
                 return;
             }
@@ -132,9 +135,16 @@ impl Heap {
 impl Inner {
     /// A fork: the pages of all that there is may be split by what is written after it.
     fn note_fork(&mut self) {
-        let bytes = self.totals.live_bytes + self.held_pages() as usize * BASE;
-        self.forked_bytes = self.forked_bytes.max(bytes);
+        self.arenas.iter_mut().flatten().for_each(Arena::note_fork);
         self.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+    }
+
+    /// What the last fork had split has been seen to; `is_whole` if all of it is on huge pages again.
+    fn restored(&mut self, is_whole: bool) {
+        self.restore_at_ns = None;
+        if let Some(arena) = self.arenas[Backing::Transparent as usize].as_mut().filter(|_| is_whole) {
+            arena.forget_fork();
+        }
     }
 
     /// Whether enough time has passed since the last fork.

@@ -2,13 +2,14 @@
 //!
 //! Blocks are recognised by address alone. Everything that is not in the span is somebody else's.
 
-use crate::arena::Taken;
+use crate::arena::{Reach, Taken};
 use crate::backing::Backing;
 use crate::clear::Clearer;
 use crate::coverage::Reader;
 use crate::deferred::Deferred;
+use crate::evidence::Reasons;
 use crate::extents::{Block, Extents};
-use crate::failures::Failures;
+use crate::failures::{Failures, Of};
 use crate::forks::Forks;
 use crate::growth::GrowthClock;
 use crate::header::{self, Place};
@@ -22,9 +23,10 @@ use crate::patience::Patience;
 use crate::reason::Reason;
 use crate::record::{More, RecordFile};
 use crate::settings::{MAPPED_BYTES, Settings, Totals};
-use crate::snapshot::{BlockInfo, forbidden};
+use crate::snapshot::BlockInfo;
 use crate::span::{Room, Span};
 use crate::state::Inner;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
@@ -143,7 +145,7 @@ impl Heap {
     fn catch_up(&self, inner: &mut Inner) {
         self.deferred.begin();
         if let Some((address, end)) = self.deferred.take_changed() {
-            inner.set_altered(address, end);
+            inner.set_altered(address, end, Reach::All);
         }
         if let Some((address, end)) = self.deferred.take_replaced() {
             inner.set_replaced(address, end, false);
@@ -401,10 +403,10 @@ impl Heap {
 
     /// Notes that the program changed the mapping of a range (its protection, or by advice that outlives a block), so
     /// that the memory is made anew before it serves again.
-    pub fn set_altered(&self, address: *const u8, bytes: usize) {
+    pub(crate) fn set_altered(&self, address: *const u8, bytes: usize, reach: Reach) {
         let end = (address as usize).saturating_add(bytes);
         match self.enter() {
-            Some(mut inner) => inner.set_altered(address as usize, end),
+            Some(mut inner) => inner.set_altered(address as usize, end, reach),
             None => self.deferred.change(address as usize, end),
         }
     }
@@ -498,11 +500,19 @@ impl Heap {
         }
     }
 
-    /// Why pages of this kind are smaller than that in live blocks, if they are.
-    pub fn why_small(&self, kind: Pages) -> Reason {
-        let has_forked = || self.wait().is_some_and(|inner| inner.forked_bytes > 0);
-        let lost = || if has_forked() { Reason::LostAfterFork } else { Reason::NoContiguousMemory };
-        forbidden(kind).unwrap_or_else(lost)
+    /// Why pages of a block, or of a part of one, are smaller than of this kind, each reason once and with the bytes that it concerns;
+    /// nothing where they are not, or the kernel does not tell.
+    pub fn why_small(
+        &self,
+        range: Range<usize>,
+        kind: Pages,
+    ) -> impl Iterator<Item = (Reason, usize)> + use<> {
+        let mut reasons = Reasons::default();
+        let reader = Reader::open().filter(Reader::sees_blocks);
+        if let Some((inner, reader)) = self.wait().zip(reader) {
+            inner.why_small(&reader, range, kind, &mut reasons);
+        }
+        reasons.iter()
     }
 
     /// The totals now.
@@ -576,9 +586,7 @@ impl Heap {
             };
             inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
-            if inner.record_file.is_some() {
-                inner.failures_before = apart_from(inner.has_threads, Failures::read);
-            }
+            inner.failures_before = apart_from(inner.has_threads, || Failures::read(Of::Anonymous));
             if let Some(span) = &inner.span {
                 self.span_base.store(span.base, Ordering::Relaxed);
                 self.span_bytes.store(span.bytes(), Ordering::Relaxed);

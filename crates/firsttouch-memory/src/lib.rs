@@ -25,6 +25,7 @@ mod control;
 mod coverage;
 mod deferred;
 mod dirty;
+mod evidence;
 mod extents;
 mod failures;
 mod footprint;

@@ -1,6 +1,6 @@
 //! Blocks that become larger and smaller.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, Reach};
 use crate::extents::Block;
 use crate::header;
 use crate::heap::{Heap, page_count};
@@ -149,7 +149,7 @@ impl Heap {
                 arena.set_live(start, pages, block);
             }
         }
-        self.set_altered(target as *const u8, wanted as usize * BASE);
+        self.set_altered(target as *const u8, wanted as usize * BASE, Reach::Ends);
         self.free((target + usize::from(block.offset)) as *mut u8);
         Resized::NoRoom
     }

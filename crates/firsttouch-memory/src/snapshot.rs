@@ -4,16 +4,17 @@
 //! more of it than at the last reading. Only done when a record is wanted: a reading takes the lock for as long as
 //! `PAGEMAP_SCAN` needs (about 0.5 ms for a gigabyte of huge pages).
 
-use crate::arena::Arena;
+use crate::arena::{Arena, Caused};
 use crate::backing::Backing;
 use crate::coverage::{self, ByNode, Coverage, Reader};
+use crate::evidence::{Evidence, Reasons};
 use crate::extents::Extents;
-use crate::failures::Failures;
-use crate::pages::{BASE, HUGE, Pages};
+use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use crate::span::Span;
 use crate::sparse::Sparse;
 use core::ffi::CStr;
+use core::ops::Range;
 use firsttouch_linux::sys;
 
 /// The largest blocks are named one by one, so many of them.
@@ -111,40 +112,6 @@ impl Snapshot {
     }
 }
 
-/// What is known of small pages where nothing forbids huge ones.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Evidence {
-    /// Most bytes of placed memory that there were at a fork.
-    pub(crate) forked_bytes: usize,
-    /// What the kernel had counted before the first block.
-    pub(crate) failures_before: Option<Failures>,
-}
-
-impl Evidence {
-    /// Tells of so many bytes on small pages what may have made them small, as far as that goes, and how many. What is left was split:
-    /// the kernel had a huge page each time that it was asked for one.
-    fn explain(self, bytes: usize, asked: Pages, mut short: impl FnMut(Reason, usize)) {
-        let mut left = bytes;
-        let mut up_to = |reason, bytes: usize| {
-            let part = left.min(bytes);
-            left -= part;
-            if part > 0 {
-                short(reason, part);
-            }
-        };
-        up_to(Reason::LostAfterFork, self.forked_bytes);
-        // Of pages of other sizes nobody counts that before Linux 6.10.
-        let before = self.failures_before.filter(|_| !matches!(asked, Pages::Multi(_)));
-        if let Some((before, now)) = before.zip(Failures::read()) {
-            let since = now.since(before);
-            up_to(Reason::CgroupLimit, since.group.saturating_mul(HUGE));
-            up_to(Reason::NoContiguousMemory, since.memory.saturating_mul(HUGE));
-            up_to(Reason::Split, usize::MAX);
-        }
-        up_to(Reason::NoContiguousMemory, usize::MAX);
-    }
-}
-
 /// Whether it is a setting of the machine by which there are no transparent huge pages of a size.
 fn is_switched_off(reason: Reason) -> bool {
     matches!(reason, Reason::ThpNever | Reason::ThpSizeNever)
@@ -183,7 +150,7 @@ fn read_arena(
     forbidden: Option<Reason>,
     now: &mut Snapshot,
 ) -> usize {
-    let mut altered_bytes = 0;
+    let mut caused = Caused::default();
     let mut whole = Coverage::default();
     let sees_blocks = reader.is_some_and(Reader::sees_blocks);
     if let Some(reader @ Reader::Smaps) = reader {
@@ -192,14 +159,11 @@ fn read_arena(
     for (start, pages, block) in Extents::runs(arena.table()) {
         let Some(block) = block.filter(|block| !block.is_retired()) else { continue };
         let (from, bytes) = (arena.address(start), pages as usize * BASE);
-        let seen = reader.filter(|_| sees_blocks).and_then(|reader| reader.read(from, from + bytes));
+        let seen = look(arena, reader.filter(|_| sees_blocks), from..from + bytes, &mut caused);
         if let Some(seen) = seen {
             whole.huge += seen.huge;
             whole.small += seen.small;
             now.short(Reason::Untouched, (bytes - seen.huge - seen.small).min(block.bytes));
-        }
-        if block.altered {
-            altered_bytes += seen.map_or(bytes, |seen| seen.small);
         }
         if let Some(reason) = block.fallback {
             now.short(reason, block.bytes);
@@ -237,7 +201,53 @@ fn read_arena(
         now.short(reason, whole.small);
         return 0;
     }
-    let altered_bytes = altered_bytes.min(whole.small);
-    now.short(Reason::LostAfterMprotect, altered_bytes);
-    whole.small - altered_bytes
+    tell_caused(caused, whole.small, |reason, bytes| now.short(reason, bytes))
+}
+
+/// Tells of bytes on small pages what was caused; answers how many are left.
+fn tell_caused(caused: Caused, small: usize, mut short: impl FnMut(Reason, usize)) -> usize {
+    let changed = caused.changed.min(small);
+    let forked = caused.forked.min(small - changed);
+    for (reason, bytes) in [(Reason::LostAfterMprotect, changed), (Reason::LostAfterFork, forked)] {
+        if bytes > 0 {
+            short(reason, bytes);
+        }
+    }
+    small - changed - forked
+}
+
+/// Adds why a range of whole pages of an arena is on small ones.
+pub(crate) fn why_small(
+    arena: &Arena,
+    reader: &Reader,
+    range: Range<usize>,
+    kind: Pages,
+    evidence: Evidence,
+    reasons: &mut Reasons,
+) {
+    let mut caused = Caused::default();
+    let Some(seen) = look(arena, Some(reader), range, &mut caused) else { return };
+    let whole = if arena.has_been_small() { Some(Reason::SparseUse) } else { forbidden(kind) };
+    if let Some(reason) = whole {
+        return reasons.add(reason, seen.small);
+    }
+    let left = tell_caused(caused, seen.small, |reason, bytes| reasons.add(reason, bytes));
+    evidence.explain(left, kind, |reason, bytes| reasons.add(reason, bytes));
+}
+
+/// What a range of an arena has, and what may have put its small pages there: of all of it, where the kernel does not tell.
+pub(crate) fn look(
+    arena: &Arena,
+    reader: Option<&Reader>,
+    range: Range<usize>,
+    caused: &mut Caused,
+) -> Option<Coverage> {
+    let before = *caused;
+    let mut add = |small: Range<usize>| arena.add_causes(small, caused);
+    let seen = reader.and_then(|reader| reader.read_with(range.start, range.end, &mut add));
+    if seen.is_none() {
+        *caused = before;
+        arena.add_causes(range, caused);
+    }
+    seen
 }

@@ -1,7 +1,9 @@
 //! The state of a heap behind its lock: arenas, what is asked, totals, and the decisions that need all of them.
 
-use crate::arena::{Arena, Grain, Taken, Wanted};
+use crate::arena::{Arena, Grain, Reach, Taken, Wanted};
 use crate::backing::Backing;
+use crate::coverage::Reader;
+use crate::evidence::{Evidence, Reasons};
 use crate::extents::{Block, Extents};
 use crate::failures::Failures;
 use crate::footprint::{Footprint, Placed};
@@ -10,9 +12,10 @@ use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record, RecordFile};
 use crate::settings::{Settings, Totals};
-use crate::snapshot::{Evidence, Snapshot};
+use crate::snapshot::{self, Snapshot};
 use crate::span::{Room, Span};
 use crate::sparse::Sparse;
+use core::ops::Range;
 use firsttouch_linux::sys;
 
 /// The state behind the lock.
@@ -38,9 +41,7 @@ pub(crate) struct Inner {
     snapshot: Snapshot,
     /// No further reading before this time, so that readings stay a small part of the program's time.
     next_look_ns: u64,
-    /// Most bytes of placed memory, live and held, that there were at a fork.
-    pub(crate) forked_bytes: usize,
-    /// What the kernel had counted before the first block, if a record is wanted.
+    /// What the kernel had counted before the first block.
     pub(crate) failures_before: Option<Failures>,
     /// After a fork: not before this time, huge pages that a write split are put together again.
     pub(crate) restore_at_ns: Option<u64>,
@@ -83,7 +84,6 @@ impl Inner {
         records_memory_only: false,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
-        forked_bytes: 0,
         failures_before: None,
         restore_at_ns: None,
         next_id: 1,
@@ -439,14 +439,14 @@ impl Inner {
     }
 
     /// Notes that the program changed the mapping of `[address, end)`.
-    pub(crate) fn set_altered(&mut self, address: usize, end: usize) {
-        self.arenas.iter_mut().flatten().for_each(|arena| arena.set_altered(address, end));
+    pub(crate) fn set_altered(&mut self, address: usize, end: usize, reach: Reach) {
+        self.arenas.iter_mut().flatten().for_each(|arena| arena.set_altered(address, end, reach));
     }
 
     /// Notes that the program puts something of its own into `[address, end)`, or is about to (`is_ahead`): what is free there is
     /// left to it.
     pub(crate) fn set_replaced(&mut self, address: usize, end: usize, is_ahead: bool) {
-        self.set_altered(address, end);
+        self.set_altered(address, end, Reach::Ends);
         for backing in Backing::ALL {
             let slot = backing as usize;
             let is_part = |span: &Span| address < span.part(slot + 1) && span.part(slot) < end;
@@ -514,13 +514,22 @@ impl Inner {
             sparse.before_reading(arena);
         }
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
-        let evidence = Evidence { forked_bytes: self.forked_bytes, failures_before: self.failures_before };
+        let evidence = Evidence::since(self.failures_before);
         let now = Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
         let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
         if is_more {
             self.snapshot = now;
         }
         is_more
+    }
+
+    /// Adds why a range of whole pages is on smaller ones than of this kind.
+    pub(crate) fn why_small(&self, reader: &Reader, range: Range<usize>, kind: Pages, reasons: &mut Reasons) {
+        let mut arenas = self.arenas.iter().flatten();
+        let holds = |arena: &&Arena| arena.base <= range.start && range.end <= arena.end();
+        if let Some(arena) = arenas.find(holds) {
+            snapshot::why_small(arena, reader, range, kind, Evidence::since(self.failures_before), reasons);
+        }
     }
 
     /// The last record of a program that ends, if one is wanted.

@@ -75,15 +75,28 @@ impl Table {
     }
 }
 
+/// A chunk is mapped.
+const MAPPED: u8 = 1;
+
+/// What may have put a chunk on small pages since it was mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Cause {
+    /// The process forked: what is written after that is copied page by page.
+    Fork = 2,
+    /// The program changed the mapping of a part of it, or gave advice of it.
+    Change = 4,
+}
+
 /// An entry for each page, a bit for each page with which a run begins, one for each page that may not be zero, one for each with which a
-/// mapping begins that the kernel does not join with the one before, and a bit for each chunk that is mapped.
+/// mapping begins that the kernel does not join with the one before, and a byte for each chunk: whether it is mapped, and what may have put it on small pages.
 #[derive(Debug)]
 pub(crate) struct Tables {
     entries: Table,
     starts: Table,
     dirty: Table,
     cuts: Table,
-    mapped: Table,
+    chunks: Table,
     pages: u32,
     most_pages: u32,
     chunk_pages: u32,
@@ -92,8 +105,8 @@ pub(crate) struct Tables {
 impl Tables {
     /// The tables of at most `most_pages` pages in chunks of `chunk_pages`; none is open yet, and nothing is reserved.
     pub(crate) fn new(most_pages: u32, chunk_pages: u32) -> Tables {
-        let [entries, starts, dirty, cuts, mapped] = [Table::NONE; 5];
-        Tables { entries, starts, dirty, cuts, mapped, pages: 0, most_pages, chunk_pages }
+        let [entries, starts, dirty, cuts, chunks] = [Table::NONE; 5];
+        Tables { entries, starts, dirty, cuts, chunks, pages: 0, most_pages, chunk_pages }
     }
 
     /// The same, with the address space for all of them.
@@ -104,7 +117,7 @@ impl Tables {
             starts: Table::reserve(dirty::words(pages) * 8)?,
             dirty: Table::reserve(dirty::words(pages) * 8)?,
             cuts: Table::reserve(dirty::words(pages) * 8)?,
-            mapped: Table::reserve(dirty::words(pages.div_ceil(chunk_pages as usize)) * 8)?,
+            chunks: Table::reserve(pages.div_ceil(chunk_pages as usize))?,
             ..Tables::new(most_pages, chunk_pages)
         })
     }
@@ -134,7 +147,7 @@ impl Tables {
             && self.starts.open(dirty::words(count) * 8)
             && self.dirty.open(dirty::words(count) * 8)
             && self.cuts.open(dirty::words(count) * 8)
-            && self.mapped.open(dirty::words(count.div_ceil(self.chunk_pages as usize)) * 8);
+            && self.chunks.open(count.div_ceil(self.chunk_pages as usize));
         if opened {
             self.pages = pages;
         }
@@ -147,13 +160,13 @@ impl Tables {
         self.starts.cut();
         self.dirty.cut();
         self.cuts.cut();
-        self.mapped.cut();
+        self.chunks.cut();
     }
 
     /// Gives up all tables: they describe nothing, and nothing is reserved for them.
     pub(crate) fn close(&mut self) {
         self.pages = 0;
-        for table in [&mut self.entries, &mut self.starts, &mut self.dirty, &mut self.cuts, &mut self.mapped]
+        for table in [&mut self.entries, &mut self.starts, &mut self.dirty, &mut self.cuts, &mut self.chunks]
         {
             table.close();
         }
@@ -198,14 +211,37 @@ impl Tables {
 
     /// Whether a chunk is mapped.
     pub(crate) fn is_mapped(&self, chunk: u32) -> bool {
-        // SAFETY: the table holds a bit for every chunk of the open pages.
-        unsafe { *(self.mapped.at as *const u64).add(chunk as usize / 64) >> (chunk % 64) & 1 == 1 }
+        self.of_chunk(chunk) & MAPPED != 0
     }
 
-    /// Notes whether a chunk is mapped.
+    /// Notes whether a chunk is mapped; nothing has put it on small pages then.
     pub(crate) fn set_mapped(&mut self, chunk: u32, mapped: bool) {
-        // SAFETY: as in `is_mapped`, and the tables are borrowed mutably.
-        let word = unsafe { &mut *(self.mapped.at as *mut u64).add(chunk as usize / 64) };
-        *word = *word & !(1 << (chunk % 64)) | u64::from(mapped) << (chunk % 64);
+        *self.of_chunk_mut(chunk) = if mapped { MAPPED } else { 0 };
+    }
+
+    /// What may have put a chunk on small pages, the program's own doing first.
+    pub(crate) fn cause(&self, chunk: u32) -> Option<Cause> {
+        [Cause::Change, Cause::Fork].into_iter().find(|cause| self.of_chunk(chunk) & *cause as u8 != 0)
+    }
+
+    /// Notes a cause of a chunk, if it is mapped.
+    pub(crate) fn add_cause(&mut self, chunk: u32, cause: Cause) {
+        let flags = self.of_chunk_mut(chunk);
+        *flags |= if *flags & MAPPED == 0 { 0 } else { cause as u8 };
+    }
+
+    /// Forgets a cause of a chunk.
+    pub(crate) fn forget_cause(&mut self, chunk: u32, cause: Cause) {
+        *self.of_chunk_mut(chunk) &= !(cause as u8);
+    }
+
+    fn of_chunk(&self, chunk: u32) -> u8 {
+        // SAFETY: the table holds a byte for every chunk of the open pages.
+        unsafe { *(self.chunks.at as *const u8).add(chunk as usize) }
+    }
+
+    fn of_chunk_mut(&mut self, chunk: u32) -> &mut u8 {
+        // SAFETY: as in `of_chunk`, and the tables are borrowed mutably.
+        unsafe { &mut *(self.chunks.at as *mut u8).add(chunk as usize) }
     }
 }

@@ -1,6 +1,7 @@
 //! Blocks that are gone without a word: the C library's own `free` and `realloc` unmap what is no part of its heap, and a library that
 //! was opened with RTLD_DEEPBIND calls these past us. To who never looks they would be live for ever.
 
+use crate::arena::Reach;
 use crate::extents::Extents;
 use crate::pages::BASE;
 use crate::span::reserve_at;
@@ -30,7 +31,7 @@ impl Inner {
                 None
             });
             let Some((address, bytes, offset)) = gone else { return };
-            self.set_altered(address, address + bytes);
+            self.set_altered(address, address + bytes, Reach::Ends);
             self.free((address + usize::from(offset)) as *const u8);
         }
     }

@@ -97,10 +97,15 @@ fn create(address: *mut u8, bytes: usize, collapse: bool) {
     });
     if let Some(refusal) = shares.iter().find_map(|share| share.refusal)
         && record::is_due()
-        && let Some((small, why)) = small_shared(start, end)
+        && let Some((small, forbidden)) = small_shared(start, end)
     {
-        let is_unknown = refusal == libc::EINVAL && why == Reason::NoContiguousMemory;
-        let reason = if is_unknown { Reason::KernelTooOld } else { why };
+        // What MADV_COLLAPSE answers (madvise(2)).
+        let reason = forbidden.unwrap_or(match refusal {
+            libc::EINVAL => Reason::KernelTooOld,
+            libc::EBUSY => Reason::CgroupLimit,
+            libc::EAGAIN => Reason::BusyPages,
+            _ => Reason::NoContiguousMemory,
+        });
         HEAP.refuse(reason, small);
     }
 }

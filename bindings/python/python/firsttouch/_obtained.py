@@ -119,16 +119,16 @@ def obtained(array: Any) -> Obtained:
         owner = base
     region = base if isinstance(base, _core.Region) else None
     asked: Optional[dict[str, Any]] = None
-    short: Optional[tuple[str, str]] = None
+    short: list[tuple[str, int, str]] = []
     huge_bytes = _HUGE
     if start == end:
         return Obtained(0, region is not None, None, {}, 0, {}, ())
     whole, seen, nodes = _core.obtained(start, end - start)
-    small = seen[1] if seen else 0
     placed = region is not None
     if region is not None:
         asked = {"pages": region.asked} if region.node is None else {"pages": region.asked, "node": region.node}
-        short, huge_bytes = region.shortfall, max(region.page_bytes, _HUGE)
+        short = region.shortfalls_of(start, end - start)
+        huge_bytes = max(region.page_bytes, _HUGE)
     else:
         # Whoever owns it: a block may be of any library's.
         begin = _core.block(start)
@@ -136,11 +136,11 @@ def obtained(array: Any) -> Obtained:
         _, _, kind = _numpy.handler_name(owner).partition("firsttouch ")
         kind = kind or kind_of_process() or ""
         if begin is not None and kind and kind != "plain":
-            asked, short = {"pages": kind}, _core.shortfall(begin, kind, small > 0)
+            asked, short = {"pages": kind}, _core.shortfalls(begin, start, end - start, kind)
     pages = None
     if seen is not None:
         pages = {size: bytes for size, bytes in ((_BASE, seen[1]), (huge_bytes, seen[0])) if bytes}
-    shortfalls = (Shortfall(short[0], small or whole, short[1]),) if short else ()
+    shortfalls = tuple(Shortfall(*one) for one in short)
     is_resident = seen is None or seen[0] + seen[1] > 0
     return Obtained(
         whole, placed, asked, pages, seen[2] if seen else None, nodes if nodes or not is_resident else None, shortfalls

@@ -32,6 +32,8 @@ pub use shared::{SharedRegion, small_shared};
 use crate::arena::{MOST_SPLIT_CHUNKS, keep_below_2m};
 use crate::backing::Backing;
 use crate::coverage::{self, Coverage, Reader};
+use crate::evidence::Evidence;
+use crate::failures::Of;
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
 use chain::{Refusal, first_of_chain};
@@ -60,6 +62,8 @@ pub struct Region {
     backing: Backing,
     /// Why `backing` is not the first choice.
     fallback: Option<Reason>,
+    /// By which it is told why transparent pages are small ones.
+    evidence: Evidence,
     /// Why the policy is not in force.
     unplaced: Option<Reason>,
     naming: Naming,
@@ -114,8 +118,20 @@ impl Region {
             }
             address
         };
-        let mut region =
-            Region { address, bytes, asked, backing, fallback, unplaced: None, naming: Naming::Unnamed };
+        let evidence = match backing {
+            Backing::Transparent => Evidence::from_now(Of::Anonymous),
+            _ => Evidence::since(None),
+        };
+        let mut region = Region {
+            address,
+            bytes,
+            asked,
+            backing,
+            fallback,
+            evidence,
+            unplaced: None,
+            naming: Naming::Unnamed,
+        };
         let all = address..address + bytes;
         region.place(all.clone()).map_err(Refusal::Error)?;
         if backing.is_reserved_pool() {
@@ -194,9 +210,9 @@ impl Region {
         self.backing.pages(self.asked.pages)
     }
 
-    /// Why pages are smaller than asked for; `None` when they are not. Transparent pages are judged by those that exist.
+    /// Why pages are smaller than asked for, most of them; `None` when they are not. Transparent pages are judged by those that exist.
     pub fn shortfall(&self) -> Option<Reason> {
-        self.fallback.or_else(|| self.receipt().pages_reason)
+        self.fallback.or_else(|| self.receipt().pages_reasons.main())
     }
 
     /// The memory. Pages that were never written read as zero.
@@ -441,6 +457,29 @@ mod tests {
         // It is many mappings by now, and grows all the same.
         assert!(region.grow(64 << 20).is_ok());
         assert_eq!((region.as_slice()[0], region.as_slice()[BASE], region.as_slice()[4 << 20]), (9, 0, 0));
+    }
+
+    #[test]
+    fn small_pages_have_the_reason_that_the_kernel_has_counted() {
+        const BYTES: usize = 8 << 20;
+        let mut region = Region::map(BYTES, Pages::Transparent, None).unwrap();
+        region.as_mut_slice().fill(1);
+        let whole = region.receipt();
+        let Some(Coverage { huge: BYTES, .. }) = whole.coverage else { return };
+        assert_eq!(whole.shortfalls().count(), 0);
+        for at in (0..BYTES).step_by(HUGE) {
+            region.discard(at..at + BASE).unwrap();
+        }
+        let small = BYTES - BYTES / HUGE * BASE;
+        assert_eq!(region.receipt().coverage, Some(Coverage { huge: 0, small }));
+        // What others are refused meanwhile counts for the region as well.
+        let is_split = (0..100).any(|_| {
+            region.evidence = Evidence::from_now(Of::Anonymous);
+            let told: Vec<_> = region.receipt().shortfalls().collect();
+            told == [(Reason::Split, small)] && region.shortfall() == Some(Reason::Split)
+        });
+        assert!(is_split, "{:?}", region.receipt());
+        assert_eq!(region.receipt_of(0..BASE).shortfalls().count(), 0, "nothing is there");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::Region;
 use super::name::Naming;
 use super::policy::NodePolicy;
 use crate::coverage::{self, ByNode, Coverage};
+use crate::evidence::{Evidence, Reasons};
 use crate::pages::{BASE, HUGE, Pages};
 use crate::reason::Reason;
 use crate::snapshot::forbidden;
@@ -25,7 +26,7 @@ pub struct RegionReceipt {
     /// Whether the name shows.
     pub naming: Naming,
     pub(super) nodes: Option<ByNode>,
-    pub(super) pages_reason: Option<Reason>,
+    pub(super) pages_reasons: Reasons,
     pub(super) policy_reason: Option<Reason>,
 }
 
@@ -47,17 +48,18 @@ impl RegionReceipt {
         Some(by_node.filter(|(node, _)| !self.policy.allows(*node)).map(|(_, bytes)| bytes).sum())
     }
 
+    /// Why pages are smaller than asked for, and how many bytes that concerns: each reason once, nothing if they are not.
+    pub fn shortfalls_of_pages(&self) -> impl Iterator<Item = (Reason, usize)> + use<> {
+        self.pages_reasons.iter()
+    }
+
     /// Why something is not as asked, and how many bytes that concerns: each reason once, nothing if all is well.
     pub fn shortfalls(&self) -> impl Iterator<Item = (Reason, usize)> + use<> {
-        let small_bytes = match self.coverage {
-            // A pool of smaller pages stood in for all of it.
-            Some(seen) if self.pages == Pages::Transparent => seen.small,
-            _ => self.bytes,
-        };
-        let pages = self.pages_reason.map(|reason| (reason, small_bytes));
         let policy = self.policy_reason.map(|reason| (reason, self.bytes));
         let elsewhere = self.bytes_elsewhere().filter(|bytes| *bytes > 0 && self.policy_reason.is_none());
-        pages.into_iter().chain(policy).chain(elsewhere.map(|bytes| (Reason::PolicyOverridden, bytes)))
+        self.shortfalls_of_pages()
+            .chain(policy)
+            .chain(elsewhere.map(|bytes| (Reason::PolicyOverridden, bytes)))
     }
 }
 
@@ -80,20 +82,43 @@ impl Region {
     }
 
     fn receipt_with(&self, bytes: usize, coverage: Option<Coverage>, nodes: Option<ByNode>) -> RegionReceipt {
-        let pages_reason = self.fallback.or_else(|| {
-            let is_small = self.pages() == Pages::Transparent && coverage?.small > 0;
-            is_small.then(|| forbidden(Pages::Transparent).unwrap_or(Reason::NoContiguousMemory))
-        });
+        let pages = self.pages();
+        let is_forbidden = || forbidden(Pages::Transparent);
+        let pages_reasons = why_small(bytes, pages, coverage, self.fallback, is_forbidden, self.evidence);
         RegionReceipt {
             bytes,
             asked: self.asked.pages,
-            pages: self.pages(),
+            pages,
             coverage,
             policy: self.asked.policy,
             naming: self.naming,
             nodes,
-            pages_reason,
+            pages_reasons,
             policy_reason: self.unplaced,
         }
     }
+}
+
+/// Why pages of so many bytes are smaller than asked for: because another kind stands in for it, which is so for all of them, or by what
+/// is known of those that are there.
+pub(super) fn why_small(
+    bytes: usize,
+    pages: Pages,
+    coverage: Option<Coverage>,
+    fallback: Option<Reason>,
+    is_forbidden: impl FnOnce() -> Option<Reason>,
+    evidence: Evidence,
+) -> Reasons {
+    let mut reasons = Reasons::default();
+    let small = coverage.filter(|_| pages == Pages::Transparent).map(|seen| seen.small);
+    if let Some(reason) = fallback {
+        // A pool of smaller pages stood in for all of it.
+        reasons.add(reason, small.unwrap_or(bytes));
+    } else if let Some(small) = small.filter(|small| *small > 0) {
+        match is_forbidden() {
+            Some(reason) => reasons.add(reason, small),
+            None => evidence.explain(small, pages, |reason, bytes| reasons.add(reason, bytes)),
+        }
+    }
+    reasons
 }

@@ -7,9 +7,12 @@
 use super::builder::Builder;
 use super::chain::{Refusal, first_of_chain};
 use super::name::Naming;
+use super::receipt::why_small;
 use super::{READ_WRITE, RegionError, RegionReceipt, reserve_guarded};
 use crate::backing::Backing;
 use crate::coverage::{self, Reader};
+use crate::evidence::Evidence;
+use crate::failures::Of;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use core::sync::atomic::AtomicU64;
@@ -37,6 +40,8 @@ pub struct SharedRegion {
     asked: Builder,
     backing: Backing,
     fallback: Option<Reason>,
+    /// By which it is told why transparent pages are small ones.
+    evidence: Evidence,
     unplaced: Option<Reason>,
     access: Access,
 }
@@ -84,8 +89,9 @@ impl SharedRegion {
         let file = memfd::create(asked.name.as_c_str(), pool).map_err(wrong)?;
         memfd::set_size(&file, bytes).map_err(wrong)?;
         memfd::seal(&file, SEAL_SHRINK | SEAL_GROW).map_err(wrong)?;
+        let evidence = Evidence::from_now(Of::Files);
         let mut region = SharedRegion::map(file, bytes, backing, asked, Access::Own).map_err(wrong)?;
-        region.fallback = fallback;
+        (region.fallback, region.evidence) = (fallback, evidence);
         region.unplaced = asked.policy.apply(region.address, region.address..region.address + bytes)?;
         if pool.is_some() {
             // A page that the pool promised can still be refused at first touch, by SIGBUS.
@@ -105,8 +111,9 @@ impl SharedRegion {
         let protection = access.protection();
         // SAFETY: the addresses were reserved just now.
         let mapped = unsafe { memfd::map_over(&file, address, bytes, protection) };
+        let (fallback, evidence, unplaced) = (None, Evidence::SHARED, None);
         let region =
-            SharedRegion { file, address, bytes, asked, backing, fallback: None, unplaced: None, access };
+            SharedRegion { file, address, bytes, asked, backing, fallback, evidence, unplaced, access };
         mapped?;
         if let Some(advice) = backing.advice(asked.pages).filter(|_| !backing.is_reserved_pool()) {
             // SAFETY: the mapping is ours; the advice changes no contents. What it achieved is read back.
@@ -267,17 +274,17 @@ impl SharedRegion {
     pub fn receipt(&self) -> RegionReceipt {
         let (start, end) = (self.address, self.address + self.bytes);
         let coverage = Reader::open().and_then(|reader| reader.read(start, end));
-        let is_small = self.backing == Backing::Transparent && coverage.is_some_and(|seen| seen.small > 0);
+        let pages = self.backing.pages(self.asked.pages);
         RegionReceipt {
             bytes: self.bytes,
             asked: self.asked.pages,
-            pages: self.backing.pages(self.asked.pages),
+            pages,
             coverage,
             policy: self.asked.policy,
             // The name of the file.
             naming: if self.asked.name.is_none() { Naming::Unnamed } else { Naming::Shown },
             nodes: coverage::nodes(start, end),
-            pages_reason: self.fallback.or_else(|| is_small.then(why_small)),
+            pages_reasons: why_small(self.bytes, pages, coverage, self.fallback, forbidden, self.evidence),
             policy_reason: self.unplaced,
         }
     }
@@ -292,18 +299,18 @@ impl Access {
     }
 }
 
-/// How many bytes of a mapping of shared memory have small pages, and why; `None` if none have.
-pub fn small_shared(start: usize, end: usize) -> Option<(usize, Reason)> {
+/// How many bytes of a mapping of shared memory have small pages, and what forbids huge ones, if anything does; `None` if none have.
+pub fn small_shared(start: usize, end: usize) -> Option<(usize, Option<Reason>)> {
     let small = Reader::open()?.read(start, end)?.small;
-    (small > 0).then(|| (small, why_small()))
+    (small > 0).then(|| (small, forbidden()))
 }
 
-/// Why shared memory has small pages; it has a switch of its own.
-fn why_small() -> Reason {
+/// Why shared memory gets no huge pages, whatever there is; it has a switch of its own.
+fn forbidden() -> Option<Reason> {
     const ENABLED: &core::ffi::CStr = c"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
     let is_off =
         [&b"never"[..], b"deny"].iter().any(|word| coverage::is_selected(ENABLED, word) == Some(true));
-    if is_off { Reason::SharedThpNever } else { Reason::NoContiguousMemory }
+    is_off.then_some(Reason::SharedThpNever)
 }
 
 impl Drop for SharedRegion {

@@ -12,6 +12,14 @@
 //# expect: absent=lost-after-fork
 //# run: -- forked
 //# expect: shortfall=lost-after-fork>=32M where thp
+//# run: -- forked-other
+//# where: linux>=6.7
+//# expect: shortfall=split>=50M where thp
+//# expect: absent=lost-after-fork
+//# run: -- protected-whole
+//# where: linux>=6.7
+//# expect: shortfall=split>=50M where thp
+//# expect: absent=lost-after-mprotect
 //# run: --pages 4k -- discards
 //# expect: absent=split
 #include "check.h"
@@ -30,6 +38,21 @@ int main(int count, char **words)
     unsigned char *block = aligned_alloc(HUGE_PAGE, bytes);
     CHECK(block);
     memset(block, 1, bytes);
+    if (!strcmp(words[1], "forked-other")) {
+        /* What there was at the fork stays as it is, and is not what is split. */
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(0);
+        CHECK(waitpid(child, NULL, 0) == child);
+        block = aligned_alloc(HUGE_PAGE, bytes);
+        CHECK(block);
+        memset(block, 1, bytes);
+    }
+    if (!strcmp(words[1], "protected-whole")) {
+        /* Whole huge pages of it: the kernel splits none. */
+        CHECK(mprotect(block, bytes, PROT_READ) == 0);
+        CHECK(mprotect(block, bytes, PROT_READ | PROT_WRITE) == 0);
+    }
     if (!strcmp(words[1], "forked")) {
         /* Written while the child has the pages, too. */
         int ends[2];
@@ -49,7 +72,7 @@ int main(int count, char **words)
     for (size_t at = HUGE_PAGE / 2; at < bytes; at += HUGE_PAGE) {
         if (!strcmp(words[1], "protects")) CHECK(mprotect(block + at, page, PROT_READ) == 0);
         if (!strcmp(words[1], "advises")) CHECK(madvise(block + at, page, MADV_NOHUGEPAGE) == 0);
-        if (!strcmp(words[1], "discards") || !strcmp(words[1], "forked-before"))
+        if (strcmp(words[1], "protects") && strcmp(words[1], "advises") && strcmp(words[1], "forked"))
             CHECK(madvise(block + at, page, MADV_DONTNEED) == 0);
     }
     return 0;
