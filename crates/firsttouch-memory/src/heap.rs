@@ -401,8 +401,7 @@ impl Heap {
         self.enter().is_some_and(|inner| inner.covers(address as usize))
     }
 
-    /// Notes that the program changed the mapping of a range (its protection, or by advice that outlives a block), so
-    /// that the memory is made anew before it serves again.
+    /// Notes that the program changed the mapping of a range: the memory is made anew before it serves again.
     pub(crate) fn set_altered(&self, address: *const u8, bytes: usize, reach: Reach) {
         let end = (address as usize).saturating_add(bytes);
         match self.enter() {
@@ -500,8 +499,7 @@ impl Heap {
         }
     }
 
-    /// Why pages of a block, or of a part of one, are smaller than of this kind, each reason once and with the bytes that it concerns;
-    /// nothing where they are not, or the kernel does not tell.
+    /// Why pages of a block, or of a part of one, are smaller than of this kind, each reason with its bytes, as far as the kernel tells.
     pub fn why_small(
         &self,
         range: Range<usize>,
