@@ -75,18 +75,16 @@ impl Heap {
             return;
         };
         inner.give_back_idle();
-        inner.look_at_growth();
-        inner.hold_less();
-        self.watch_growth(&mut inner);
+        self.look_at_growth(&mut inner);
     }
-}
 
-impl Inner {
-    /// Reads what the program has by now, which may have grown by what is no block, while more is held than may be in any case.
-    pub(crate) fn look_at_growth(&mut self) {
-        if self.watches_growth {
-            let (placed, others) = (self.placed(), self.has_threads);
-            self.footprint.look(placed, others);
+    /// Gives back what is held too much: by what the program has now, which may have grown by what is no block.
+    pub(crate) fn look_at_growth(&self, inner: &mut Inner) {
+        if inner.watches_growth {
+            let (placed, others) = (inner.placed(), inner.has_threads);
+            inner.footprint.look(placed, others);
         }
+        inner.hold_less();
+        self.watch_growth(inner);
     }
 }

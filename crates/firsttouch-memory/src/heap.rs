@@ -318,7 +318,7 @@ impl Heap {
         let kind = kind.unwrap_or(inner.settings.pages);
         let Some((slot, taken, fallback)) = inner.take(kind, pages, place.alignment, place.phase, 0) else {
             inner.refuse(Reason::AddressSpaceLimit, bytes);
-            self.heed(&inner);
+            self.heed(&mut inner);
             return core::ptr::null_mut();
         };
         let id = inner.new_id();
@@ -333,9 +333,7 @@ impl Heap {
         );
         let run = arena.address(taken.start);
         let base = arena.base;
-        inner.look_at_growth();
-        inner.hold_less();
-        self.watch_growth(&mut inner);
+        self.look_at_growth(&mut inner);
         let restore = inner.restore_is_due();
         let zeroed = zeroed || inner.settings.zero;
         drop(inner);
@@ -378,8 +376,7 @@ impl Heap {
         if !inner.free(address) {
             return false;
         }
-        self.heed(&inner);
-        self.watch_growth(&mut inner);
+        self.heed(&mut inner);
         let restore = inner.restore_is_due();
         drop(inner);
         if restore {
@@ -388,11 +385,12 @@ impl Heap {
         true
     }
 
-    /// Places nothing any more, if the state says so.
-    pub(crate) fn heed(&self, inner: &Inner) {
+    /// Places nothing any more, if the state says so, and watches growth if it has to be.
+    pub(crate) fn heed(&self, inner: &mut Inner) {
         if inner.has_stood_down() {
             self.disable();
         }
+        self.watch_growth(inner);
     }
 
     /// Whether an address lies in memory of this heap. Without a reservation (limited address space) the span may hold
