@@ -22,8 +22,6 @@ pub mod cpuid;
 pub mod cpulist;
 #[cfg(feature = "std")]
 pub mod features;
-#[cfg(feature = "std")]
-mod hidden;
 pub mod libraries;
 #[cfg(feature = "std")]
 pub mod maps;

@@ -176,6 +176,11 @@ pub(crate) fn unreadable(path: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{} does not read as expected", path.display()))
 }
 
+/// `      123 kB` in bytes.
+pub(crate) fn kilobytes(text: &str) -> Option<u64> {
+    text.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

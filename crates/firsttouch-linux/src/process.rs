@@ -7,9 +7,8 @@ pub use family::{all, ancestors, children, descendants};
 pub use scheduler::{Scheduled, migrations, parse_migrations};
 
 use crate::cpulist::parse_list;
-use crate::maps::{process_file, read_text, unreadable};
+use crate::maps::{kilobytes, process_file, read_text, unreadable};
 use crate::root::Root;
-use crate::smaps::kilobytes;
 use crate::sys;
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -1,9 +1,9 @@
 //! What is resident where: `/proc/PID/smaps`, `smaps_rollup` and `numa_maps`.
 
 use crate::cpulist::parse_list;
-use crate::hidden;
-use crate::maps::{Mapping, hex, process_file, read_text_first, unreadable};
+use crate::maps::{Mapping, hex, kilobytes, process_file, read_text_first, unreadable};
 use crate::process::Status;
+use crate::rollup::hidden_bytes;
 use crate::root::Root;
 use crate::urgent::Precedence;
 use std::collections::BTreeMap;
@@ -118,11 +118,6 @@ impl Region {
     }
 }
 
-/// `      123 kB` in bytes.
-pub(crate) fn kilobytes(text: &str) -> Option<u64> {
-    text.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok()?.checked_mul(1024)
-}
-
 /// Reads the text of `smaps`; `None` if a line does not read.
 pub fn parse_smaps(text: &str) -> Option<Vec<Region>> {
     let mut regions: Vec<Region> = Vec::new();
@@ -232,7 +227,7 @@ pub fn read_smaps(root: &Root, pid: u32) -> io::Result<Vec<Region>> {
 
 /// The same, before other threads: while the kernel walks a mapping the process cannot change any, and on a busy machine the
 /// walk is interrupted for longer than it takes. Huge pages that the kernel leaves out
-/// ([`hidden_bytes`](crate::rollup::hidden_bytes)) are there.
+/// ([`hidden_bytes`]) are there.
 pub fn read_smaps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::Result<Vec<Region>> {
     let path = process_file(root, pid, "smaps");
     let counted = Status::read(root, pid).ok().and_then(|status| status.vm_rss_bytes).unwrap_or(0);
@@ -240,12 +235,46 @@ pub fn read_smaps_first(root: &Root, pid: u32, precedence: &Precedence) -> io::R
     let mut regions = parse_smaps(&text).ok_or_else(|| unreadable(&path))?;
     let shown = regions.iter().filter_map(|region| region.figures.rss).fold(0, u64::saturating_add);
     let missing = counted.saturating_sub(shown);
-    if missing >= PMD_BYTES && hidden::are_watched(root) {
+    if missing >= PMD_BYTES && are_watched(root) {
         // It may have ended.
         let on_nodes = read_numa_maps_first(root, pid, precedence).unwrap_or_default();
-        hidden::show_hidden(&mut regions, &on_nodes, missing);
+        show_hidden(&mut regions, &on_nodes, missing);
     }
     Ok(regions)
+}
+
+/// Whether the kernel of a machine watches memory.
+fn are_watched(root: &Root) -> bool {
+    let setting = root.read("proc/sys/kernel/numa_balancing").ok().flatten();
+    setting.is_some_and(|mode| mode.trim() != "0")
+}
+
+/// Adds such huge pages as Linux 6.1 leaves out ([`hidden_bytes`]), at most `most` bytes, to the figures of the mappings that they lie in.
+fn show_hidden(regions: &mut [Region], on_nodes: &[NodeRegion], mut most: u64) {
+    let mut on_nodes = on_nodes.iter().peekable();
+    for Region { mapping, figures, .. } in regions {
+        while on_nodes.next_if(|other| other.start < mapping.start).is_some() {}
+        let Some(same) = on_nodes.next_if(|other| other.start == mapping.start) else { continue };
+        // No code and nothing else of a file is watched.
+        let is_shared = mapping.is_shared_memory();
+        if same.is_of_file && !is_shared {
+            continue;
+        }
+        let all = same.bytes_by_node().unwrap_or_default().into_values().fold(0, u64::saturating_add);
+        let shown = figures.rss.unwrap_or(0).saturating_add(figures.hugetlb());
+        let hidden = hidden_bytes(shown.saturating_add(most), all, shown);
+        most -= hidden;
+        let add = |figure: &mut Option<u64>| *figure = Some(figure.unwrap_or(0).saturating_add(hidden));
+        add(&mut figures.rss);
+        // Who shares them is not known.
+        add(&mut figures.pss);
+        if is_shared {
+            add(&mut figures.shmem_pmd_mapped);
+        } else {
+            add(&mut figures.anonymous);
+            add(&mut figures.anon_huge_pages);
+        }
+    }
 }
 
 /// Resident pages by node, before other threads, as [`read_smaps_first`]. Not found where the kernel has no NUMA support.
@@ -376,6 +405,35 @@ VmFlags: rd wr mr mw me de ht
         let rollup = parse_smaps_rollup(&rollup).unwrap().rss.unwrap();
         assert!(total >= held.len() as u64);
         assert!(total.abs_diff(rollup) < 8 << 20, "{total} against {rollup}");
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn huge_pages_that_are_watched_are_those_of_their_mappings() {
+        let smaps = "10000000-18000000 rw-p 00000000 00:00 0\nRss: 4096 kB\nPss: 4096 kB\nAnonymous: 4096 kB\nAnonHugePages: 2048 kB\n\
+                     20000000-20400000 rw-p 00000000 00:00 0\nRss: 12 kB\nAnonymous: 12 kB\n\
+                     30000000-30400000 rw-s 00000000 00:01 7 /dev/zero (deleted)\nRss: 0 kB\n\
+                     40000000-40400000 r-xp 00000000 08:01 7 /lib/code\nRss: 0 kB\n";
+        let numa_maps = "10000000 default anon=4096 N0=3072 N1=1024 kernelpagesize_kB=4\n\
+                         18000000 default\n\
+                         20000000 default anon=600 N0=600 kernelpagesize_kB=4\n\
+                         30000000 default file=/dev/zero\\040(deleted) N1=1024 kernelpagesize_kB=4\n\
+                         40000000 default file=/lib/code N1=1024 kernelpagesize_kB=4\n";
+        let shown = |most: u64| {
+            let mut regions = parse_smaps(smaps).unwrap();
+            show_hidden(&mut regions, &parse_numa_maps(numa_maps).unwrap(), most * MIB);
+            regions
+                .iter()
+                .map(|Region { figures, .. }| {
+                    [figures.rss, figures.anonymous, Some(figures.transparent_huge())]
+                        .map(|it| it.unwrap_or(0) / MIB)
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(100), [[16, 16, 14], [2, 2, 2], [4, 0, 4], [0, 0, 0]]);
+        assert_eq!(shown(5), [[8, 8, 6], [0, 0, 0], [0, 0, 0], [0, 0, 0]]);
+        assert_eq!(shown(0), [[4, 4, 2], [0, 0, 0], [0, 0, 0], [0, 0, 0]]);
     }
 
     proptest! {

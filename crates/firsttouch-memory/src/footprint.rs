@@ -14,6 +14,7 @@
 use crate::coverage;
 use crate::lines::apart_from;
 use crate::pages::HUGE;
+use core::sync::atomic::{AtomicU64, Ordering};
 use firsttouch_linux::sys;
 
 /// How long a reading by a thread of its own is not repeated, and one that needs none: a tick of the coarse clock, for who frees the same
@@ -31,6 +32,25 @@ pub(crate) struct Footprint {
     /// It is not read before this time for what is freed, and for what grows: the one is not to be left unread for the other.
     next_read_ns: u64,
     next_look_ns: u64,
+}
+
+/// When growth was looked at last: blocks of one page come again and again, and one look in a tick of the clock is enough.
+#[derive(Debug)]
+pub(crate) struct GrowthClock(AtomicU64);
+
+impl GrowthClock {
+    pub(crate) const fn new() -> GrowthClock {
+        GrowthClock(AtomicU64::new(0))
+    }
+
+    pub(crate) fn has_ticked(&self) -> bool {
+        let now = sys::coarse_ns();
+        let has = self.0.load(Ordering::Relaxed) != now;
+        if has {
+            self.0.store(now, Ordering::Relaxed);
+        }
+        has
+    }
 }
 
 /// Bytes in blocks, and held for reuse.

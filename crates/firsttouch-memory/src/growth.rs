@@ -11,30 +11,10 @@ use crate::pages::BASE;
 use crate::patience::Patience;
 use crate::settings::MAPPED_BYTES;
 use crate::state::Inner;
-use core::sync::atomic::{AtomicU64, Ordering};
-use firsttouch_linux::sys;
+use core::sync::atomic::Ordering;
 
 /// Of so many pages, a block in one has the program looked at: of 256 KiB that are new.
 const PAGES_APART: usize = 64;
-
-/// When growth was looked at last: blocks of one page come again and again, and one look in a tick of the clock is enough.
-#[derive(Debug)]
-pub(crate) struct GrowthClock(AtomicU64);
-
-impl GrowthClock {
-    pub(crate) const fn new() -> GrowthClock {
-        GrowthClock(AtomicU64::new(0))
-    }
-
-    fn has_ticked(&self) -> bool {
-        let now = sys::coarse_ns();
-        let has = self.0.load(Ordering::Relaxed) != now;
-        if has {
-            self.0.store(now, Ordering::Relaxed);
-        }
-        has
-    }
-}
 
 impl Heap {
     /// Watches the program's growth from now on, or no more. To be called when more may be held, or less.
