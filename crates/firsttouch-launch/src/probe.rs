@@ -65,7 +65,8 @@ pub(crate) fn probe(
     let said = std::fs::read(&words).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let ending = ran.finished.ending;
-    let last_words = tail(&said).trim_end();
+    let own = own_words(&said);
+    let last_words = tail(&own).trim_end();
     match ran.receipt {
         Some(receipt) if conditions.accepts(ending) => {
             let pool_bytes = pool_bytes(start.asked(), Some(&receipt));
@@ -90,9 +91,17 @@ fn tail(text: &str) -> &str {
     text[start..].split_once('\n').map_or(&text[start..], |(_, rest)| rest)
 }
 
-/// OpenBLAS says `Core: NAME` when it is asked to be verbose, anew where a program starts itself anew: the last is what runs.
+/// What OpenBLAS begins a line with, before the name of its code, when it is asked to be verbose.
+const OPENBLAS_CORE: &str = "Core: ";
+
+/// It says so anew where a program starts itself anew: the last is what runs.
 fn openblas_core(said: &str) -> Option<String> {
-    said.lines().rev().find_map(|line| line.strip_prefix("Core: ")).map(|core| core.trim().to_owned())
+    said.lines().rev().find_map(|line| line.strip_prefix(OPENBLAS_CORE)).map(|core| core.trim().to_owned())
+}
+
+/// What the program says without being asked.
+fn own_words(said: &str) -> String {
+    said.split_inclusive('\n').filter(|line| !line.starts_with(OPENBLAS_CORE)).collect()
 }
 
 /// A placement obtained what it asked for when nearly all of what is there lies on pages of that size.
@@ -125,5 +134,9 @@ mod tests {
     fn the_core_is_read_from_what_openblas_says() {
         assert_eq!(openblas_core("Core: Prescott\nx\nCore: SkylakeX\ny").as_deref(), Some("SkylakeX"));
         assert_eq!(openblas_core("the Core: none"), None);
+        assert_eq!(
+            own_words("Core: Haswell\nthe Core: x\ndid not converge"),
+            "the Core: x\ndid not converge"
+        );
     }
 }
