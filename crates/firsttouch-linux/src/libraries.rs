@@ -37,7 +37,9 @@ pub fn is_loader_of_others(loader: &CStr) -> bool {
     let has_to_tell = is_link(path);
     let is_known = has_to_tell || is_glibc_loader(path);
     !is_known
-        || path != SYSTEM_LOADER && (has_to_tell || own_minor() >= VERSION_MINOR) && lacks_version(loader)
+        || path != SYSTEM_LOADER
+            && (has_to_tell || own_minor() >= VERSION_MINOR)
+            && lacks_version(loader).unwrap_or(has_to_tell)
 }
 
 fn is_link(path: &[u8]) -> bool {
@@ -64,15 +66,15 @@ fn own_minor() -> u32 {
         .fold(0, |sum, byte| 10 * sum + u32::from(byte - b'0'))
 }
 
-/// Whether a loader's names, which come first in its file, leave the version out; one that cannot be read is given credit.
-fn lacks_version(loader: &CStr) -> bool {
+/// Whether a loader's names, which come first in its file, leave the version out; `None` if it cannot be read.
+fn lacks_version(loader: &CStr) -> Option<bool> {
     const MOST_BYTES: u64 = 64 << 10;
-    let Ok(file) = open_to_read(loader) else { return false };
+    let Ok(file) = open_to_read(loader) else { return None };
     let (mut at, mut window) = (0, [0; 512]);
     while at < MOST_BYTES {
-        let Ok(filled) = file.read_at(at, &mut window) else { return false };
+        let Ok(filled) = file.read_at(at, &mut window) else { return None };
         if window[..filled].windows(VERSION.len()).any(|words| words == VERSION) {
-            return false;
+            return Some(false);
         }
         if filled < window.len() {
             break;
@@ -80,7 +82,7 @@ fn lacks_version(loader: &CStr) -> bool {
         // The name may lie across the end.
         at += (window.len() - VERSION.len()) as u64;
     }
-    true
+    Some(true)
 }
 
 /// What starts a Java virtual machine, and the machine itself.
