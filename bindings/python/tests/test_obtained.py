@@ -59,6 +59,9 @@ def test_a_view_by_another_library_knows_what_was_asked(huge_pages):
     assert seen.placed and seen.asked == {"pages": "thp"}
 
 
+MADV_COLLAPSE = 25
+
+
 def _refusals():
     lines = Path("/proc/vmstat").read_text().splitlines()
     return [line for line in lines if line.startswith("thp_fault_fallback")]
@@ -75,13 +78,17 @@ def test_a_part_has_the_reasons_of_its_own_pages(huge_pages, is_block):
     if firsttouch.obtained(array[first : first + 4 * MIB]).pages != {2 * MIB: 4 * MIB}:
         pytest.skip("the kernel has no huge page to spare")
     # Half of the first is given back, which splits it; the kernel had one.
-    libc = ctypes.CDLL(None, use_errno=True)
-    assert libc.madvise(ctypes.c_void_p(start + first), ctypes.c_size_t(MIB), mmap.MADV_DONTNEED) == 0
+    advise = ctypes.CDLL(None, use_errno=True).madvise
+    advise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert advise(start + first, MIB, mmap.MADV_DONTNEED) == 0
     split = firsttouch.obtained(array[first : first + 2 * MIB])
     assert sum(short.bytes for short in split.shortfalls) == MIB, split
     if not is_block and _refusals() == before:
         assert [short.reason for short in split.shortfalls] == ["split"]
     assert firsttouch.obtained(array[first + 2 * MIB : first + 4 * MIB]).shortfalls == ()
+    # Put together again (Linux 6.1): a later block gets these pages.
+    if advise(start + first, 2 * MIB, MADV_COLLAPSE) == 0:
+        assert firsttouch.obtained(array[first : first + 2 * MIB]).shortfalls == ()
 
 
 def test_views_know_what_was_asked(huge_pages):

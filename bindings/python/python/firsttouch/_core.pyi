@@ -19,7 +19,7 @@ __all__ = [
     "ration",
     "session",
     "set_handler",
-    "shortfall",
+    "shortfalls",
     "status",
     "suits_index",
     "summaries",
