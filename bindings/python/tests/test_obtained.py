@@ -71,7 +71,7 @@ def _refusals():
 def test_a_part_has_the_reasons_of_its_own_pages(huge_pages, is_block):
     before = _refusals()
     with firsttouch.pages("thp"):
-        array = np.empty(8 * MIB, np.uint8) if is_block else firsttouch.zeros(8 * MIB, np.uint8)
+        array = np.empty(8 * MIB, np.uint8) if is_block else firsttouch.zeros(32 * MIB, np.uint8)
     array[:] = 1
     start = array.ctypes.data
     first = -start % (2 * MIB)

@@ -119,7 +119,8 @@ impl Region {
             address
         };
         let evidence = match backing {
-            Backing::Transparent => Evidence::from_now(Of::Anonymous),
+            // To ask takes some 50 us, of which those that are soon filled would feel much.
+            Backing::Transparent if bytes >= 16 * HUGE => Evidence::from_now(Of::Anonymous),
             _ => Evidence::since(None),
         };
         let mut region = Region {

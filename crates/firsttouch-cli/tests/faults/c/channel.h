@@ -10,12 +10,7 @@ static inline socklen_t channel_address(pid_t process, struct sockaddr_un *addre
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", process);
-    int file = open(path, O_RDONLY);
-    CHECK(file >= 0);
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    CHECK(length > 0);
-    text[length] = 0;
+    read_text(path, text, sizeof text);
     char *at = strrchr(text, ')') + 2;
     for (int field = 3; field < 22; field++)
         at = strchr(at, ' ') + 1;

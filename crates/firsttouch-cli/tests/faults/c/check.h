@@ -131,16 +131,22 @@ static inline int is_zero(const void *block, size_t bytes)
     return is_all(block, bytes, 0);
 }
 
+/* The beginning of a file of /proc. */
+static inline void read_text(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY);
+    CHECK(file >= 0);
+    ssize_t length = read(file, text, size - 1);
+    close(file);
+    CHECK(length > 0);
+    text[length] = 0;
+}
+
 /* A line `key:  N kB` of a file of /proc, in bytes. */
 static inline size_t proc_bytes(const char *path, const char *key)
 {
     char text[8192];
-    int file = open(path, O_RDONLY);
-    CHECK(file >= 0);
-    ssize_t length = read(file, text, sizeof text - 1);
-    close(file);
-    CHECK(length > 0);
-    text[length] = 0;
+    read_text(path, text, sizeof text);
     char *line = strstr(text, key);
     CHECK(line != NULL);
     return strtoul(line + strlen(key), NULL, 10) * KIB;
