@@ -10,15 +10,16 @@ const NO_LIMIT: usize = isize::MAX as usize / 2;
 
 /// What this process has, and what it could have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Capacity {
-    pub(crate) resident_bytes: usize,
+pub struct Capacity {
+    /// Its resident set, without pages of a pool.
+    pub resident_bytes: usize,
     /// Beside that.
-    pub(crate) room_bytes: usize,
+    pub room_bytes: usize,
 }
 
 impl Capacity {
     /// `None` without /proc.
-    pub(crate) fn read() -> Option<Capacity> {
+    pub fn read() -> Option<Capacity> {
         Some(Capacity {
             resident_bytes: coverage::resident_bytes(false)?,
             room_bytes: room_bytes(usize::MAX)?,

@@ -8,18 +8,18 @@
 //! The kernel's own count of the process is read (`statm`, some microseconds) where the last reading does not tell, which is so
 //! while the program has more than ever, and once in a tick of the clock. What of live blocks nobody has touched yet is taken for touched:
 //! it will be. A tenth of that peak may be held whatever is live: beside what the program has by itself it is never too much. In a program
-//! with several threads a reading takes another thread, which a busy processor keeps waiting, while others may wait for
-//! the heap; so it is read now and then there, and meanwhile nothing is held beyond what is known.
+//! with several threads a reading takes another thread, which a busy processor keeps waiting (`readings`); so it is read now and then
+//! there, and meanwhile nothing is held beyond what is known.
 
 use crate::coverage;
-use crate::lines::apart_from;
 use crate::pages::HUGE;
 use core::sync::atomic::{AtomicU64, Ordering};
 use firsttouch_linux::sys;
 
-/// How long a reading by a thread of its own is not repeated, and one that needs none: a tick of the coarse clock, for who frees the same
-/// again and again and may not hold it.
+/// How long a reading by a thread of its own is not repeated, or so many times as long as it took, whichever is more; and one that needs
+/// none: a tick of the coarse clock, for who frees the same again and again and may not hold it.
 const APART_NS: u64 = 100_000_000;
+const APART_TIMES: u64 = 20;
 const ALONE_NS: u64 = 1;
 
 /// What is known of the program's own memory.
@@ -30,8 +30,17 @@ pub(crate) struct Footprint {
     /// What it had beside blocks at the last reading.
     other_bytes: usize,
     /// It is not read before this time for what is freed, and for what grows: the one is not to be left unread for the other.
-    next_read_ns: u64,
-    next_look_ns: u64,
+    next_read: NextRead,
+    next_look: NextRead,
+}
+
+/// Why the program's own memory is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Something is freed that may not be held by what is known.
+    Freed,
+    /// It may have grown by what is no block.
+    Grown,
 }
 
 /// When growth was looked at last: blocks of one page come again and again, and one look in a tick of the clock is enough.
@@ -53,6 +62,28 @@ impl GrowthClock {
     }
 }
 
+/// When something may be read again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct NextRead {
+    ns: u64,
+}
+
+impl NextRead {
+    /// Whether it may be read now, which is not so again for a while.
+    fn begin(&mut self, others: bool, now_ns: u64) -> bool {
+        let may = now_ns >= self.ns;
+        if may {
+            self.ns = now_ns + if others { APART_NS } else { ALONE_NS };
+        }
+        may
+    }
+
+    /// It took so long.
+    fn end(&mut self, now_ns: u64, took_ns: u64) {
+        self.ns = self.ns.max(now_ns + APART_TIMES * took_ns);
+    }
+}
+
 /// Bytes in blocks, and held for reuse.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Placed {
@@ -62,19 +93,65 @@ pub(crate) struct Placed {
     pub(crate) has_pool: bool,
 }
 
-impl Footprint {
-    pub(crate) const UNKNOWN: Footprint =
-        Footprint { peak_bytes: 0, other_bytes: 0, next_read_ns: 0, next_look_ns: 0 };
-
-    /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
-    /// `others`, other threads, files are not opened beside theirs.
-    pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize, others: bool) -> bool {
-        self.is_within(placed, bytes)
-            || may_be_read(&mut self.next_read_ns, others, sys::coarse_ns)
-                && self.is_within_by(placed, bytes, || resident_bytes(placed, others))
+impl Placed {
+    /// What the kernel counts of the process.
+    pub(crate) fn read_resident(self) -> Option<usize> {
+        coverage::resident_bytes(self.has_pool)
     }
 
-    /// The same by what is known: without a reading.
+    /// The most that there was of each before and after a reading, during which others have had the heap.
+    pub(crate) fn or_more(self, other: Placed) -> Placed {
+        Placed {
+            live_bytes: self.live_bytes.max(other.live_bytes),
+            held_bytes: self.held_bytes.max(other.held_bytes),
+            has_pool: self.has_pool || other.has_pool,
+        }
+    }
+}
+
+impl Footprint {
+    pub(crate) const UNKNOWN: Footprint = Footprint {
+        peak_bytes: 0,
+        other_bytes: 0,
+        next_read: NextRead { ns: 0 },
+        next_look: NextRead { ns: 0 },
+    };
+
+    /// Whether `bytes` that are freed now may be held beside what there is. They count neither as live nor as held yet. Where there are
+    /// `others`, other threads, nothing is read for it: it has been [before](Footprint::reads_to_hold).
+    pub(crate) fn may_hold(&mut self, placed: Placed, bytes: usize, others: bool) -> bool {
+        self.is_within(placed, bytes)
+            || !others
+                && self.next_read.begin(false, sys::coarse_ns())
+                && self.is_within_by(placed, bytes, || placed.read_resident())
+    }
+
+    /// Whether all that there is could be held by what is known.
+    pub(crate) fn covers(&self, placed: Placed) -> bool {
+        self.other_bytes + placed.live_bytes + placed.held_bytes <= self.limit()
+    }
+
+    /// Whether something is to be read apart before `bytes` are freed, beside which there is so much.
+    pub(crate) fn reads_to_hold(&mut self, placed: Placed, bytes: usize) -> bool {
+        !self.is_within(placed, bytes) && self.next_read.begin(true, sys::coarse_ns())
+    }
+
+    /// Whether it is time to look at what the program has by itself.
+    pub(crate) fn look_is_due(&mut self, others: bool) -> bool {
+        self.next_look.begin(others, sys::coarse_ns())
+    }
+
+    /// What was read, which took so long.
+    pub(crate) fn learn(&mut self, why: Why, placed: Placed, resident: Option<usize>, took_ns: u64) {
+        // Less is for what is freed to find: of what is live now, some may not have been touched yet.
+        let least = if why == Why::Grown { self.other_bytes } else { 0 };
+        self.note(placed, 0, resident);
+        self.other_bytes = self.other_bytes.max(least);
+        let next = if why == Why::Grown { &mut self.next_look } else { &mut self.next_read };
+        next.end(sys::coarse_ns(), took_ns);
+    }
+
+    /// Whether so much may be held by what is known: without a reading.
     fn is_within(&self, placed: Placed, bytes: usize) -> bool {
         bytes <= self.room(placed)
     }
@@ -89,16 +166,6 @@ impl Footprint {
     fn is_within_by(&mut self, placed: Placed, bytes: usize, read: impl Fn() -> Option<usize>) -> bool {
         self.note(placed, bytes, read());
         self.is_within(placed, bytes)
-    }
-
-    /// Reads what the program has by itself, which may have grown by what is no block.
-    pub(crate) fn look(&mut self, placed: Placed, others: bool) {
-        if may_be_read(&mut self.next_look_ns, others, sys::coarse_ns) {
-            // Less is for what is freed to find: of what is live now, some may not have been touched yet.
-            let before = self.other_bytes;
-            self.note(placed, 0, resident_bytes(placed, others));
-            self.other_bytes = self.other_bytes.max(before);
-        }
     }
 
     fn note(&mut self, placed: Placed, bytes: usize, resident: Option<usize>) {
@@ -134,20 +201,6 @@ impl Footprint {
     pub(crate) fn tenth_now(&self, placed: Placed) -> usize {
         tenth(self.other_bytes + placed.live_bytes)
     }
-}
-
-/// Whether it is time to read, and when it is again.
-fn may_be_read(next_ns: &mut u64, others: bool, now_ns: impl Fn() -> u64) -> bool {
-    let now_ns = now_ns();
-    if now_ns < *next_ns {
-        return false;
-    }
-    *next_ns = now_ns + if others { APART_NS } else { ALONE_NS };
-    true
-}
-
-fn resident_bytes(placed: Placed, others: bool) -> Option<usize> {
-    apart_from(others, || coverage::resident_bytes(placed.has_pool))
 }
 
 /// That of the program's own memory, and no less than a huge page.
@@ -200,11 +253,13 @@ mod tests {
 
     #[test]
     fn with_several_threads_it_is_read_now_and_then() {
-        let mut next_ns = 0;
-        let mut may = |others, now_ns| may_be_read(&mut next_ns, others, || now_ns);
-        assert!(may(false, 5) && !may(false, 5));
-        assert!(may(true, 6) && !may(true, 6));
-        assert!(!may(true, 5 + APART_NS) && may(true, 6 + APART_NS));
+        let mut next = NextRead::default();
+        assert!(next.begin(false, 5) && !next.begin(false, 5));
+        assert!(next.begin(true, 6) && !next.begin(true, 6));
+        assert!(!next.begin(true, 5 + APART_NS) && next.begin(true, 6 + APART_NS));
+        // On a busy machine, where each takes long, the program does little else otherwise.
+        next.end(7 + APART_NS, APART_NS);
+        assert!(!next.begin(true, 20 * APART_NS) && next.begin(true, 22 * APART_NS));
     }
 
     #[test]

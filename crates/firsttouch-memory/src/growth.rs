@@ -6,9 +6,9 @@
 //! read: what is held too much goes back. Nothing is counted, which threads would share a line of the cache for: the place of a block tells,
 //! since memory that grows has such pages as often as others.
 
+use crate::footprint::Why;
 use crate::heap::Heap;
 use crate::pages::BASE;
-use crate::patience::Patience;
 use crate::settings::MAPPED_BYTES;
 use crate::state::Inner;
 use core::sync::atomic::Ordering;
@@ -43,26 +43,25 @@ impl Heap {
         }
     }
 
+    /// Looks at growth, if that is due.
     #[cold]
     #[inline(never)]
-    fn look_if_watching(&self) {
+    pub(crate) fn look_if_watching(&self) {
         let watches = self.asked_from.load(Ordering::Relaxed) == 0;
         if !watches || self.is_confined() || !self.growth.has_ticked() {
             return;
         }
-        // A small allocation waits for nobody: the next one looks.
-        let Some(mut inner) = self.enter_with(Patience::NONE).filter(|inner| inner.watches_growth) else {
-            return;
-        };
-        inner.give_back_idle();
-        self.look_at_growth(&mut inner);
+        if let Some(mut inner) = self.enter_to_look() {
+            inner.give_back_idle();
+            self.look_at_growth(&mut inner);
+        }
     }
 
     /// Gives back what is held too much: by what the program has now, which may have grown by what is no block.
     pub(crate) fn look_at_growth(&self, inner: &mut Inner) {
-        if inner.watches_growth {
-            let (placed, others) = (inner.placed(), inner.has_threads);
-            inner.footprint.look(placed, others);
+        if inner.watches_growth && !inner.has_threads && inner.footprint.look_is_due(false) {
+            let placed = inner.placed();
+            inner.footprint.learn(Why::Grown, placed, placed.read_resident(), 0);
         }
         inner.hold_less();
         self.watch_growth(inner);

@@ -13,7 +13,6 @@ use crate::failures::{Failures, Of};
 use crate::footprint::GrowthClock;
 use crate::forks::Forks;
 use crate::header::{self, Place};
-use crate::lines::apart_from;
 use crate::lock::{Guard, Lock};
 use crate::locks::Locks;
 use crate::mark::Mark;
@@ -310,7 +309,7 @@ impl Heap {
     pub fn allocate_on(&self, kind: Option<Pages>, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
         let Some(place) = Place::of(alignment) else { return core::ptr::null_mut() };
         let Some(pages) = page_count(bytes, place.offset.into()) else { return core::ptr::null_mut() };
-        let Some(mut inner) = self.enter() else { return core::ptr::null_mut() };
+        let Some(mut inner) = self.enter_to_take(bytes) else { return core::ptr::null_mut() };
         if !self.open_span(&mut inner) {
             return core::ptr::null_mut();
         }
@@ -336,7 +335,11 @@ impl Heap {
         self.look_at_growth(&mut inner);
         let restore = inner.restore_is_due();
         let zeroed = zeroed || inner.settings.zero;
+        let looks = inner.watches_growth && inner.has_threads;
         drop(inner);
+        if looks {
+            self.look_if_watching();
+        }
         if zeroed {
             // SAFETY: the pages belong to the new block, which nobody knows yet.
             unsafe { self.clear(base, &taken, taken.start) };
@@ -366,7 +369,7 @@ impl Heap {
 
     /// Frees a block; false if there is none at that address.
     pub fn free(&self, address: *mut u8) -> bool {
-        let Some(mut inner) = self.enter() else {
+        let Some(mut inner) = self.enter_to_free(address) else {
             let owns = self.owns(address);
             if owns {
                 self.deferred.free(address as usize);
@@ -582,7 +585,9 @@ impl Heap {
             };
             inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
-            inner.failures_before = apart_from(inner.has_threads, || Failures::read(Of::Anonymous));
+            if !inner.has_threads {
+                inner.failures_before = Failures::read(Of::Anonymous);
+            }
             if let Some(span) = &inner.span {
                 self.span_base.store(span.base, Ordering::Relaxed);
                 self.span_bytes.store(span.bytes(), Ordering::Relaxed);

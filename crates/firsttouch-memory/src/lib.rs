@@ -44,6 +44,7 @@ mod nodes;
 pub mod object_places;
 mod pages;
 mod patience;
+mod readings;
 mod reason;
 mod record;
 pub mod record_line;
@@ -60,7 +61,7 @@ mod state;
 mod tables;
 mod unmapped;
 
-pub use capacity::{Room, room_bytes};
+pub use capacity::{Capacity, Room, room_bytes};
 pub use clear::{Clearer, FillMeans};
 pub use control::{AgentBlock, AgentStatus, UNKNOWN_BYTES};
 pub use coverage::Coverage;

@@ -6,8 +6,32 @@ use firsttouch_linux::thread;
 
 /// Reads something; where there are `other` threads, not among the files of the process. `None` where it cannot be read so.
 pub fn apart_from<T: Send>(others: bool, read: impl FnOnce() -> Option<T> + Send) -> Option<T> {
+    #[cfg(test)]
+    waits::before_reading();
     // SAFETY: reading makes system calls only.
     if others { unsafe { thread::apart(read) }.flatten() } else { read() }
+}
+
+/// What a test has a thread do before its next reading.
+#[cfg(test)]
+pub(crate) mod waits {
+    use std::boxed::Box;
+    use std::cell::Cell;
+    use std::thread_local;
+
+    thread_local! {
+        static NEXT: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn set(wait: impl FnOnce() + 'static) {
+        NEXT.set(Some(Box::new(wait)));
+    }
+
+    pub(super) fn before_reading() {
+        if let Some(wait) = NEXT.take() {
+            wait();
+        }
+    }
 }
 
 /// `Key:   123 kB`.

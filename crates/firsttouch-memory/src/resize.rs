@@ -42,7 +42,7 @@ impl Heap {
     /// The block must be live and nobody may use it during the call.
     pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
         // Without the heap the block would have to be copied out of it.
-        let inner = self.enter().or_else(|| self.enter_to_save(self.usable_bytes(address)?));
+        let inner = self.enter_to_take(bytes).or_else(|| self.enter_to_save(self.usable_bytes(address)?));
         let Some(mut inner) = inner else { return Resized::NoRoom };
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let run = address as usize - usize::from(block.offset);

@@ -10,7 +10,6 @@
 
 use crate::arena::Arena;
 use crate::capacity::Capacity;
-use crate::lines::apart_from;
 use crate::pages::{BASE, HUGE, Page};
 use firsttouch_linux::sys;
 
@@ -81,10 +80,27 @@ impl Sparse {
         touched.map(|pages| pages as usize * BASE).sum()
     }
 
-    /// To be called when blocks are about to have so many bytes, and have had at most `before`. Where there are `others`, files are not
-    /// opened beside theirs.
-    pub(crate) fn before_blocks(&mut self, bytes: usize, before: usize, others: bool) {
-        self.expect(bytes, before, || apart_from(others, Capacity::read));
+    /// Whether it is to be [learnt](Sparse::learn) how much memory there is, before blocks have so many bytes.
+    pub(crate) fn asks(&self, bytes: usize) -> bool {
+        !self.is_beyond && bytes > self.ask_above
+    }
+
+    /// How much memory there is: for blocks that are about to have so many bytes, and have had at most `before`. What is resident beyond them is
+    /// something else.
+    pub(crate) fn learn(&mut self, bytes: usize, before: usize, read: Option<Capacity>) {
+        self.capacity = read.map_or(usize::MAX, |Capacity { resident_bytes, room_bytes }| {
+            self.others = self.others.max(resident_bytes.saturating_sub(before));
+            resident_bytes.saturating_sub(self.others).saturating_add(room_bytes)
+        });
+        let step = (self.capacity.saturating_sub(bytes) / 8).max(ASK_BYTES / 4);
+        // Nothing counts as more than there is by what was read long ago.
+        self.ask_above = bytes.saturating_add(step).min(self.capacity);
+    }
+
+    /// To be called when blocks are about to have so many bytes, and what is to be learnt before is known.
+    pub(crate) fn before_blocks(&mut self, bytes: usize) {
+        let most = if self.is_beyond { self.capacity / 2 } else { self.capacity };
+        self.is_beyond = bytes > most;
     }
 
     /// To be called thereafter, before pages are taken from an arena.
@@ -124,20 +140,6 @@ impl Sparse {
             if !arena.is_small() {
                 self.count = 0;
             }
-        }
-    }
-
-    /// Blocks are about to have so many bytes, and have had at most `before`: what is resident beyond them is something else.
-    fn expect(&mut self, bytes: usize, before: usize, read: impl Fn() -> Option<Capacity>) {
-        if self.is_beyond {
-            self.is_beyond = bytes > self.capacity / 2;
-        } else if bytes > self.ask_above {
-            self.capacity = read().map_or(usize::MAX, |Capacity { resident_bytes, room_bytes }| {
-                self.others = self.others.max(resident_bytes.saturating_sub(before));
-                resident_bytes.saturating_sub(self.others).saturating_add(room_bytes)
-            });
-            self.is_beyond = bytes > self.capacity;
-            self.ask_above = bytes + (self.capacity.saturating_sub(bytes) / 8).max(ASK_BYTES / 4);
         }
     }
 
@@ -221,38 +223,52 @@ mod tests {
         Some(Capacity { resident_bytes: resident_mib * MIB, room_bytes: room_mib * MIB })
     }
 
+    /// Blocks are about to have so many bytes, and have had at most `before`.
+    fn expect(sparse: &mut Sparse, bytes: usize, before: usize, read: impl Fn() -> Option<Capacity>) -> bool {
+        if sparse.asks(bytes) {
+            sparse.learn(bytes, before, read());
+        }
+        sparse.before_blocks(bytes);
+        sparse.is_beyond
+    }
+
     #[test]
     fn what_the_process_has_beside_blocks_is_not_for_them() {
-        let mut sparse = Sparse::UNKNOWN;
+        let sparse = &mut { Sparse::UNKNOWN };
         // Of a group of 512 MiB 300 are in use when the first blocks come, which are not touched.
-        sparse.expect(20 * MIB, 0, || has(300, 212));
-        assert!(!sparse.is_beyond);
-        sparse.expect(250 * MIB, 200 * MIB, || has(310, 202));
-        assert!(sparse.is_beyond);
+        assert!(!expect(sparse, 20 * MIB, 0, || has(300, 212)));
+        assert!(expect(sparse, 250 * MIB, 200 * MIB, || has(310, 202)));
         // Nobody reads while they are still too many.
-        sparse.expect(240 * MIB, 250 * MIB, || unreachable!());
-        assert!(sparse.is_beyond);
-        sparse.expect(90 * MIB, 240 * MIB, || unreachable!());
-        assert!(!sparse.is_beyond);
+        assert!(expect(sparse, 240 * MIB, 250 * MIB, || unreachable!()));
+        assert!(!expect(sparse, 90 * MIB, 240 * MIB, || unreachable!()));
     }
 
     #[test]
     fn blocks_that_are_used_may_have_all_there_is() {
-        let mut sparse = Sparse::UNKNOWN;
+        let sparse = &mut { Sparse::UNKNOWN };
         for (mib, read) in
             [(20, (|| has(10, 502)) as fn() -> _), (250, || has(240, 272)), (500, || has(490, 22))]
         {
-            sparse.expect(mib * MIB, (mib - 10) * MIB, read);
-            assert!(!sparse.is_beyond, "{mib}");
+            assert!(!expect(sparse, mib * MIB, (mib - 10) * MIB, read), "{mib}");
         }
-        sparse.expect(520 * MIB, 500 * MIB, || has(500, 12));
-        assert!(sparse.is_beyond);
+        assert!(expect(sparse, 520 * MIB, 500 * MIB, || has(500, 12)));
+    }
+
+    #[test]
+    fn what_was_read_for_more_is_good_for_less() {
+        let sparse = &mut { Sparse::UNKNOWN };
+        // A block of 300 MiB is to have 310; that it grows where it is becomes known later.
+        assert!(sparse.asks(610 * MIB));
+        sparse.learn(610 * MIB, 300 * MIB, has(310, 202));
+        sparse.before_blocks(310 * MIB);
+        assert!(!sparse.is_beyond && !sparse.asks(310 * MIB));
+        // Before anything is taken for too much it is read again.
+        assert!(sparse.asks(600 * MIB));
     }
 
     #[test]
     fn where_nobody_tells_there_is_no_end() {
-        let mut sparse = Sparse::UNKNOWN;
-        sparse.expect(usize::MAX / 2, 0, || None);
-        assert!(!sparse.is_beyond);
+        let sparse = &mut { Sparse::UNKNOWN };
+        assert!(!expect(sparse, usize::MAX / 2, 0, || None));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::arena::{Arena, Grain, Reach, Taken, Wanted};
 use crate::backing::Backing;
+use crate::capacity::Capacity;
 use crate::coverage::Reader;
 use crate::evidence::{Evidence, Reasons};
 use crate::extents::{Block, Extents};
@@ -221,11 +222,12 @@ impl Inner {
     fn before_growth(&mut self, slot: usize, pages: u32) {
         let more = pages as usize * BASE;
         self.free_unmapped_before(self.totals.live_bytes + more);
-        let live = self.totals.live_bytes;
-        let before = live + self.held_pages() as usize * BASE;
         let is_of_pool = Backing::ALL[slot].is_reserved_pool();
         if self.settings.may_exceed_memory && !self.confined && !is_of_pool {
-            self.sparse.before_blocks(live + more, before, self.has_threads);
+            if !self.has_threads && self.asks_for_capacity(more) {
+                self.learn_capacity(more, 0, Capacity::read());
+            }
+            self.sparse.before_blocks(self.totals.live_bytes + more);
         }
         if let Some((arena, sparse)) = self.watched(slot) {
             sparse.before_growth(arena);

@@ -67,9 +67,14 @@ pub(crate) fn shared(address: *mut u8, bytes: usize, collapse: bool) {
 fn create(address: *mut u8, bytes: usize, collapse: bool) {
     let start = address as usize / BASE * BASE;
     let end = (address as usize + bytes).next_multiple_of(BASE);
-    if !room::has_room(end - start) {
-        return;
+    if room::has_room(end - start) {
+        create_in_shares(start, end, collapse);
     }
+}
+
+/// Apart from the question for room, which needs its part of a stack that may be small.
+#[inline(never)]
+fn create_in_shares(start: usize, end: usize, collapse: bool) {
     let threads = ((end - start) / BYTES_PER_THREAD).clamp(1, processors().min(MOST_THREADS));
     let share = (end - start).div_ceil(threads).next_multiple_of(HUGE);
     let node = threads::own_node();
