@@ -2,7 +2,7 @@
 //!
 //! Transparent huge pages: the first byte written after the fork splits its 2 MiB block in the writing process, for
 //! good. Some time after the fork, the next large allocation or free puts split blocks together again, outside the
-//! lock and within a time budget.
+//! lock and within a time budget (see `restore`).
 //!
 //! Reserved pages: a write needs a second page from the pool, and if the pool has none the kernel kills the child with
 //! SIGBUS. So the child copies such blocks to ordinary memory at the same addresses before it goes on (see `inherit`),
@@ -16,13 +16,13 @@ use crate::backing::Backing;
 use crate::extents::Extents;
 use crate::heap::Heap;
 use crate::inherit;
+use crate::lock::Guard;
 use crate::pages::{BASE, HUGE};
+use crate::restore::{self, Restore, Seen};
 use crate::state::Inner;
 use firsttouch_linux::sys::{self, Descriptor};
 
-/// After a fork, blocks are left alone for this long: most children exec or exit within it.
-const RESTORE_DELAY_NS: u64 = 100_000_000;
-/// One call spends at most about this long on restoring.
+/// One call spends at most about this long on putting pages together.
 const RESTORE_BUDGET_NS: u64 = 20_000_000;
 /// Ranges looked up under the lock at a time.
 const RESTORE_RANGES: usize = 64;
@@ -99,33 +99,19 @@ impl Heap {
 
     /// Some time after a fork: puts together the huge pages that writes have split.
     pub(crate) fn restore_after_fork(&self) {
-        let begin = sys::now_ns();
-        let Some(due_ns) = self.enter().map(|inner| inner.restore_at_ns) else { return };
-        let (mut from, mut is_whole) = (0, true);
+        let end_ns = sys::now_ns() + RESTORE_BUDGET_NS;
         loop {
             let mut ranges = [(0, 0); RESTORE_RANGES];
-            let Some(count) = self.enter().map(|inner| inner.ranges_to_restore(from, &mut ranges)) else {
-                return;
-            };
-            for (start, end) in ranges.into_iter().take(count) {
-                let mut at = start;
-                while at < end {
-                    if sys::now_ns() - begin > RESTORE_BUDGET_NS {
-                        return;
-                    }
-                    let bytes = (16 * HUGE).min(end - at);
-                    // SAFETY: collapsing changes no contents; on memory that was freed meanwhile it changes nothing
-                    // that matters, because the span stays ours. Blocks that are huge already cost a look.
-                    is_whole &= unsafe { sys::advise(at, bytes, sys::MADV_COLLAPSE) }.is_ok();
-                    at += bytes;
-                }
-                from = end;
-            }
-            if count < RESTORE_RANGES {
-                // A fork that came meanwhile is the next one's.
-                if let Some(mut inner) = self.enter().filter(|inner| inner.restore_at_ns == due_ns) {
-                    inner.restored(is_whole);
-                }
+            let begin = |mut inner: Guard<'_, Inner>| inner.begin_restoring(&mut ranges);
+            let Some((begun, count, others)) = self.enter().and_then(begin) else { return };
+            let ranges = &ranges[..count];
+            let seen = restore::put_together(ranges, begun.from, end_ns, others);
+            let is_in_time = seen.is_none_or(|seen| seen.is_all_of(ranges));
+            // A fork that came meanwhile is the next one's.
+            let Some(mut inner) = self.enter().filter(|inner| inner.restore.is_same(&begun)) else { return };
+            let is_end = is_in_time && count < RESTORE_RANGES;
+            inner.restored(seen, is_end);
+            if seen.is_none() || is_end || !is_in_time {
                 return;
             }
         }
@@ -136,12 +122,18 @@ impl Inner {
     /// A fork: the pages of all that there is may be split by what is written after it.
     fn note_fork(&mut self) {
         self.arenas.iter_mut().flatten().for_each(Arena::note_fork);
-        self.restore_at_ns = Some(sys::coarse_ns() + RESTORE_DELAY_NS);
+        self.restore = Restore::after_fork(sys::coarse_ns());
     }
 
-    /// What the last fork had split has been seen to; `is_whole` if all of it is on huge pages again.
-    fn restored(&mut self, is_whole: bool) {
-        self.restore_at_ns = None;
+    /// Begins with the next ranges of what the last fork had split, if it is time: how many, and whether there may be other threads.
+    fn begin_restoring(&mut self, ranges: &mut [(usize, usize)]) -> Option<(Restore, usize, bool)> {
+        let begun = self.restore.begin(sys::coarse_ns())?;
+        Some((begun, self.ranges_to_restore(begun.from, ranges), self.has_threads))
+    }
+
+    /// Some of what the last fork had split has been seen to.
+    fn restored(&mut self, seen: Option<Seen>, is_end: bool) {
+        let is_whole = self.restore.note(seen, is_end, sys::coarse_ns());
         if let Some(arena) = self.arenas[Backing::Transparent as usize].as_mut().filter(|_| is_whole) {
             arena.forget_fork();
         }
@@ -149,18 +141,22 @@ impl Inner {
 
     /// Whether enough time has passed since the last fork.
     pub(crate) fn restore_is_due(&self) -> bool {
-        self.restore_at_ns.is_some_and(|at| !self.is_confined() && sys::coarse_ns() >= at)
+        !self.is_confined() && self.restore.is_due(sys::coarse_ns())
     }
 
     /// Whole 2 MiB blocks of live transparent blocks above an address.
     fn ranges_to_restore(&self, from: usize, ranges: &mut [(usize, usize)]) -> usize {
         let arena = self.arenas[Backing::Transparent as usize].as_ref();
         let Some(arena) = arena.filter(|arena| !arena.is_small()) else { return 0 };
+        let first =
+            if from <= arena.base { Some(0) } else { arena.run_at(arena.page(from)).map(|run| run.0) };
         let mut count = 0;
-        for (start, pages, block) in Extents::runs(arena.table()) {
+        for (start, pages, block) in
+            first.into_iter().flat_map(|first| Extents::runs_from(arena.table(), first))
+        {
             let begin = arena.address(start).next_multiple_of(HUGE).max(from);
             let end = (arena.address(start) + pages as usize * BASE) / HUGE * HUGE;
-            if block.is_some() && begin < end {
+            if block.is_some_and(|block| !block.is_retired()) && begin < end {
                 let Some(slot) = ranges.get_mut(count) else { break };
                 *slot = (begin, end);
                 count += 1;

@@ -51,6 +51,7 @@ pub mod record_line;
 mod region;
 mod remap;
 mod resize;
+mod restore;
 mod room;
 mod settings;
 mod shares;

@@ -12,6 +12,7 @@ use crate::nodes::Nodes;
 use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
 use crate::record::{self, More, Record, RecordFile};
+use crate::restore::Restore;
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{self, Snapshot};
 use crate::span::{Room, Span};
@@ -44,8 +45,8 @@ pub(crate) struct Inner {
     next_look_ns: u64,
     /// What the kernel had counted before the first block.
     pub(crate) failures_before: Option<Failures>,
-    /// After a fork: not before this time, huge pages that a write split are put together again.
-    pub(crate) restore_at_ns: Option<u64>,
+    /// After a fork, huge pages that a write split are put together again.
+    pub(crate) restore: Restore,
     next_id: u32,
     pub(crate) moves: u32,
     pub(crate) span_refused: bool,
@@ -86,7 +87,7 @@ impl Inner {
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
         failures_before: None,
-        restore_at_ns: None,
+        restore: Restore::NOTHING,
         next_id: 1,
         moves: 0,
         span_refused: false,
