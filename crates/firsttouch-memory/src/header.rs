@@ -15,7 +15,7 @@
 use crate::pages::{BASE, HUGE};
 
 /// Bytes of the two words.
-const BYTES: usize = 16;
+pub(crate) const BYTES: usize = 16;
 const IS_MAPPED: usize = 2;
 
 /// Where in a run of pages a block begins.

@@ -253,6 +253,7 @@ unsafe fn realloc_large<S: Interposer>(address: *mut c_void, bytes: usize) -> *m
         if !target.is_null() {
             // SAFETY: both blocks have that many bytes; the new one is known to nobody else.
             unsafe { ptr::copy_nonoverlapping(address.cast::<u8>(), target.cast(), old_bytes.min(bytes)) };
+            S::heap().lock_as_mapping(address as usize..address as usize + old_bytes, target.cast());
             // SAFETY: the block belongs to the allocator behind and is not used any more.
             unsafe { S::free(address) };
             return target;
@@ -301,8 +302,12 @@ unsafe fn resize_ours<S: Interposer>(address: *mut c_void, bytes: usize) -> *mut
         // SAFETY: not in our memory, although between it: a block of the allocator behind.
         return unsafe { S::realloc(address, bytes) };
     };
-    // A block that grows stays placed even when placing was switched off meanwhile: moving it out would be the surprise.
-    if heap.keeps(bytes) || bytes >= old_bytes {
+    // A block that grows stays placed even when placing was switched off meanwhile: moving it out would be the surprise. One that is
+    // locked stays, because what it would be moved to is not.
+    if heap.keeps(bytes)
+        || bytes >= old_bytes
+        || heap.is_locked(address as usize..address as usize + old_bytes)
+    {
         // SAFETY: the contract of realloc: the block is the caller's alone during the call.
         if let Resized::To(target) = unsafe { heap.resize(address.cast(), bytes) } {
             return target.cast();

@@ -154,6 +154,28 @@ impl Heap {
         Resized::NoRoom
     }
 
+    /// Whether something of a block is locked. For who confined itself the kernel is not asked.
+    pub(crate) fn is_locked(&self, block: Range<usize>) -> bool {
+        !self.is_confined() && self.locks.of(whole_pages(block)) != Locked::Not
+    }
+
+    /// Locks a placed block if the one that it takes the place of, of the allocator behind, is a mapping of its own and locked: the kernel
+    /// would have moved that with its locks.
+    pub(crate) fn lock_as_mapping(&self, before: Range<usize>, address: *const u8) {
+        // It begins with glibc's words before the block, and ends where the block does.
+        let offset = before.start % BASE;
+        let is_mapping = (offset == 0 || offset.is_power_of_two()) && before.end.is_multiple_of(BASE);
+        let mapping = whole_pages(before.start - header::BYTES..before.end);
+        if !is_mapping || self.is_confined() || self.locks.of(mapping) != Locked::Wholly {
+            return;
+        }
+        let Some(bytes) = self.usable_bytes(address) else { return };
+        if self.enter().is_none_or(|inner| !inner.locks_all) {
+            self.set_altered(address, bytes, Reach::Ends);
+        }
+        self.locks.lock(whole_pages(address as usize..address as usize + bytes));
+    }
+
     /// Makes a block larger elsewhere in its arena, without being in two places at once.
     fn relocate(
         &self,
@@ -240,6 +262,11 @@ fn part_to_move(source: usize, bytes: usize, altered: bool) -> Range<usize> {
     } else {
         source..source
     }
+}
+
+/// The pages that a range has a part of.
+fn whole_pages(range: Range<usize>) -> Range<usize> {
+    range.start / BASE * BASE..range.end.next_multiple_of(BASE)
 }
 
 /// Copies between two blocks.

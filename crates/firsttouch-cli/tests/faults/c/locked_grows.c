@@ -55,6 +55,29 @@ static void grow_one(int is_on_fault, int has_room)
     }
 }
 
+/* Blocks that are too small to be placed, become large, and small again. */
+static void grow_and_shrink(int is_on_fault)
+{
+    static const size_t SIZES[] = {3 * MIB, 300 * KIB, 5 * MIB, 200 * KIB};
+    const size_t before = locked();
+    for (int round = 0; round < 3; round++) {
+        size_t bytes = 600 * KIB;
+        char *block = malloc(bytes);
+        CHECK(block != NULL);
+        fill(block, bytes, 1);
+        lock(block, is_on_fault);
+        for (int i = 0; i < 4; i++) {
+            block = realloc(block, SIZES[i]);
+            CHECK(block != NULL && holds(block, bytes < SIZES[i] ? bytes : SIZES[i], 1));
+            bytes = SIZES[i];
+            fill(block, bytes, 1);
+            CHECK(is_about(locked() - before, bytes, SLACK));
+        }
+        free(block);
+        CHECK(is_about(locked(), before, SLACK));
+    }
+}
+
 /* A part of it: locked no more, or still, but not counted twice. */
 static void grow_part(void)
 {
@@ -98,14 +121,16 @@ int main(void)
 {
     /* glibc would have later blocks in its heap, which grows unlocked. */
     CHECK(mallopt(M_MMAP_THRESHOLD, 128 * KIB) == 1);
-    for (int way = 0; way < 7; way++) {
+    for (int way = 0; way < 9; way++) {
         IN_CHILD(way, {
             if (way < 4)
                 grow_one(way & 1, way & 2);
-            else if (way == 4)
+            else if (way < 6)
+                grow_and_shrink(way & 1);
+            else if (way == 6)
                 grow_part();
             else
-                grow_all(way == 5 ? 0 : MCL_ONFAULT);
+                grow_all(way == 7 ? 0 : MCL_ONFAULT);
         });
     }
     return 0;
