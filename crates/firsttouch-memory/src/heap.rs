@@ -54,7 +54,7 @@ pub struct Heap {
     clearer: Clearer,
     pub(crate) locks: Locks,
     /// What those left to be done whom the lock turned away.
-    deferred: Deferred,
+    pub(crate) deferred: Deferred,
     pub(crate) forks: Forks,
     inner: Lock<Inner>,
 }

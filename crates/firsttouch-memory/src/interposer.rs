@@ -210,6 +210,11 @@ pub unsafe fn free<S: Interposer>(address: *mut c_void) {
 #[cold]
 #[inline(never)]
 fn free_placed<S: Interposer>(address: *mut c_void) {
+    // Where the kernel maps in this region (`vm.legacy_va_layout`), small blocks of threads lie there, and the heap has one lock for all.
+    if !S::heap().owns(address.cast()) {
+        // SAFETY: the same call.
+        return unsafe { S::free(address) };
+    }
     S::leaving(address.cast());
     if S::heap().free(address.cast()) {
         return;
@@ -413,4 +418,59 @@ pub unsafe fn usable_size<S: Interposer>(address: *mut c_void) -> usize {
     }
     // SAFETY: a live block of the allocator behind, by contract.
     unsafe { S::usable_size(address) }.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    static HEAP: Heap = Heap::new();
+    static FREED: AtomicUsize = AtomicUsize::new(0);
+
+    struct Mock;
+
+    // SAFETY: nothing is allocated, and what is freed is no memory.
+    unsafe impl Interposer for Mock {
+        fn heap() -> &'static Heap {
+            &HEAP
+        }
+        fn placed(_: *mut u8, _: usize) {}
+        fn asked_behind() {}
+        fn leaving(_: *mut u8) {}
+        fn leaving_range(_: usize, _: usize) {}
+        unsafe fn malloc(_: usize) -> *mut c_void {
+            ptr::null_mut()
+        }
+        unsafe fn calloc(_: usize, _: usize) -> *mut c_void {
+            ptr::null_mut()
+        }
+        unsafe fn realloc(_: *mut c_void, _: usize) -> *mut c_void {
+            ptr::null_mut()
+        }
+        unsafe fn free(address: *mut c_void) {
+            FREED.store(address as usize, Ordering::Relaxed);
+        }
+        unsafe fn memalign(_: usize, _: usize) -> *mut c_void {
+            ptr::null_mut()
+        }
+        unsafe fn pvalloc(_: usize) -> *mut c_void {
+            ptr::null_mut()
+        }
+        unsafe fn usable_size(_: *mut c_void) -> Option<usize> {
+            None
+        }
+    }
+
+    /// Who comes to the heap does what others have left to be done.
+    #[test]
+    fn blocks_of_others_are_freed_without_the_heap() {
+        let others = (32_usize << 40) as *mut c_void;
+        assert!(may_be_placed(others.cast()) && !HEAP.owns(others.cast()));
+        HEAP.create_thread();
+        // SAFETY: as if it were a block of the allocator behind.
+        unsafe { free::<Mock>(others) };
+        assert!(FREED.load(Ordering::Relaxed) == others as usize && HEAP.deferred.any());
+        assert!(!HEAP.covers(others.cast()) && !HEAP.deferred.any());
+    }
 }
