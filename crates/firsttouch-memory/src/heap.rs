@@ -29,7 +29,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use firsttouch_linux::sys;
 
-/// How long the way out of a process waits for the lock, in looks at it (some milliseconds).
+/// How long the way out of a process waits for the lock, in looks at it (up to about a second).
 const TRIES_AT_EXIT: u32 = 10_000_000;
 
 /// A heap of placed blocks. One per process is enough; it holds address space and so is never dropped.
