@@ -7,9 +7,8 @@ const VIRTIO: &str = "sys/bus/virtio/devices";
 const BALLOON: &str = "0x0005";
 /// Bit of the balloon's features: it reports free pages to the host.
 const REPORTING: usize = 5;
-/// More than the largest block of the page allocator; the parameter holds -1 as an unsigned number until a driver
-/// registers.
-const ORDERS: u64 = 32;
+/// Sizes of blocks that the page allocator has, where `/proc/buddyinfo` does not list them.
+const ORDERS: u64 = 11;
 
 pub(crate) struct Host {
     pub(crate) product: Option<String>,
@@ -68,9 +67,10 @@ pub(crate) fn known_signature(signature: &str) -> &str {
 
 /// `None` when neither the module's parameter nor the virtio bus can be seen.
 fn free_page_reporting(reader: &Reader<'_>) -> Option<bool> {
+    // Until a driver registers the parameter is no block's order: -1 as an unsigned number or, as of Linux 6.1, the number of orders.
     if reader
         .number::<u64>("sys/module/page_reporting/parameters/page_reporting_order")
-        .is_some_and(|order| order < ORDERS)
+        .is_some_and(|order| order < orders(reader).unwrap_or(ORDERS))
     {
         return Some(true);
     }
@@ -85,4 +85,11 @@ fn free_page_reporting(reader: &Reader<'_>) -> Option<bool> {
         return Some(true);
     }
     (reader.root.has("sys/module") || reader.root.has(VIRTIO)).then_some(false)
+}
+
+/// A column for each, after the name of the zone.
+fn orders(reader: &Reader<'_>) -> Option<u64> {
+    let text = reader.text("proc/buddyinfo")?;
+    let (_, of_zone) = text.lines().next()?.split_once(", zone ")?;
+    u64::try_from(of_zone.split_whitespace().skip(1).count()).ok()
 }

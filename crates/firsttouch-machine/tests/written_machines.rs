@@ -265,6 +265,14 @@ fn traps_are_seen() {
     // -1 as the kernel prints it: compiled in, and no driver has registered.
     written.file("sys/module/page_reporting/parameters/page_reporting_order", "4294967295\n");
     assert_eq!(read(&written).free_page_reporting, Some(false));
+    // The same of Linux 6.1: as many as there are orders, which begin with 0.
+    written.file("sys/module/page_reporting/parameters/page_reporting_order", "11\n");
+    assert_eq!(read(&written).free_page_reporting, Some(false));
+    written.file("proc/buddyinfo", "Node 0, zone      DMA      0      0      0      0      0      0      0      0      1      1      3\n");
+    assert_eq!(read(&written).free_page_reporting, Some(false));
+    // Where pages are of 64 KiB there are more.
+    written.file("proc/buddyinfo", "Node 0, zone    DMA32      4      1      2      1      0      0      0      0      1      1      3      0      0      7\n");
+    assert_eq!(read(&written).free_page_reporting, Some(true));
     written.file("sys/module/page_reporting/parameters/page_reporting_order", "9\n");
     assert_eq!(read(&written).free_page_reporting, Some(true));
 }
