@@ -395,3 +395,38 @@ fn findings_about_the_machine_come_with_what_they_decide_over() {
     let plain = Wanted { pages: Pages::Plain, ..placed() };
     assert_eq!(ids(&found(plain, &files, &[], nothing)), [("zone-reclaim", Weight::Weakens)]);
 }
+
+/// Demotion heeds no policy; where there is one tier nothing is demoted.
+#[test]
+fn demotion_is_told_where_memory_was_asked_for_and_there_is_slower_memory() {
+    let tier =
+        |tier: &str, nodes| (format!("sys/devices/virtual/memory_tiering/memory_tier{tier}/nodelist"), nodes);
+    let (fast, slow) = (tier("4", "0\n"), tier("22", "1\n"));
+    let tiers = [(fast.0.as_str(), fast.1), (slow.0.as_str(), slow.1)];
+    let on = ("sys/kernel/mm/numa/demotion_enabled", "true\n");
+    let of = |wanted, files: &[(&str, &str)]| {
+        found(wanted, files, &[], nothing).into_iter().filter(|finding| finding.id == "demotion").count()
+    };
+    assert_eq!(of(placed(), &[tiers[0], tiers[1], on]), 1);
+    assert_eq!(of(pages_only(), &[tiers[0], tiers[1], on]), 0);
+    assert_eq!(of(placed(), &[tiers[0], on]), 0);
+    let off = (on.0, "false\n");
+    assert_eq!(of(placed(), &[tiers[0], tiers[1], off]), 0);
+}
+
+/// Nobody is killed at `memory.high`.
+#[test]
+fn what_a_limit_does_is_that_of_its_file() {
+    let effect = |file: &str| {
+        let file = format!("sys/fs/cgroup/{file}");
+        let files = [
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            (file.as_str(), "4194304\n"),
+        ];
+        let findings = found(pages_only(), &files, &[], nothing);
+        findings.into_iter().find(|finding| finding.id == "cgroup-memory").unwrap().effect
+    };
+    assert!(effect("memory.max").ends_with("at the limit the program is killed"));
+    assert!(effect("memory.high").ends_with("the program is slowed down, and its memory reclaimed"));
+}

@@ -26,6 +26,7 @@ mod intrusion;
 mod job;
 mod meanwhile;
 mod metric;
+mod movers;
 mod nodes;
 mod obstacle;
 mod preparation;

@@ -1,9 +1,11 @@
 //! One run of a program.
 
 use crate::metric::MetricError;
+use crate::movers;
 use crate::receipt::{Ended, RecordPlace};
 use crate::start::Start;
 use crate::visitor::Visitor;
+use firsttouch_machine::Root;
 use firsttouch_placement::{Placement, Receipt};
 use firsttouch_process::{Ending, Event, Finished, Launch, LaunchError, Stream, run_and_wait};
 use firsttouch_watch::Mark;
@@ -129,6 +131,10 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
         };
         visitor = visitor.map(|visitor| visitor.and_marked(mark));
     }
+    // Read where nodes were asked: what lies elsewhere in the end was maybe moved there.
+    let root = Root::live();
+    let names_nodes = wants_receipt && !start.resolved().memory.nodes().is_empty();
+    let demoted_before = names_nodes.then(|| movers::demoted_bytes(&root));
     let finished = match manner.waiting {
         Waiting::Measuring { events, stop } => measure(&launch, events, stop, visitor.as_mut())?,
         Waiting::StandingIn => run_and_wait(&launch, |pid| visitor.as_mut()?.visit(pid))?,
@@ -148,7 +154,8 @@ pub fn run_once(start: &Start, manner: &Manner<'_>, wants_receipt: bool) -> Resu
             Some(reason) => ended.receipt_of_unreached(visitor, reason),
             None => ended.receipt(visitor),
         };
-        receipt.hold_against(start.resolved());
+        let movers = demoted_before.map(|before| movers::since(&root, before)).unwrap_or_default();
+        receipt.hold_against(start.resolved(), &movers);
         receipt
     });
     Ok(Ran { finished, receipt, refusal })

@@ -53,7 +53,7 @@ pub use placement::{Placement, parse_object};
 pub use prefault::{PREFAULT_WORDS, Prefault};
 pub use profile::{Evidence, MachineKey, Profile, ProfileError};
 pub use ranks::RankOf;
-pub use receipt::{BlockReport, Obtained, Receipt, Shortfall, ThreadReport};
+pub use receipt::{BlockReport, Movers, Obtained, Receipt, Shortfall, ThreadReport};
 pub use record::{Record, RecordError};
 pub use region::replication_cost;
 pub use resident::{ProcessResident, Together, Unserved};

@@ -1,6 +1,6 @@
 //! Obtained: what the kernel really gave.
 
-use crate::{Placement, ProcessTree, Resolved, Via};
+use crate::{Placement, ProcessTree, Resolved, Via, format_bytes};
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_memory::Reason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -147,15 +147,50 @@ pub struct Receipt {
     pub notes: Vec<String>,
 }
 
+/// What is known of who moved pages while the program ran, beside itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Movers {
+    /// What the kernel demoted to slower nodes, of the whole machine's memory.
+    pub demoted_bytes: u64,
+    /// The nodes that the cpuset leaves in the end; `None` if that is not known.
+    pub allowed_nodes: Option<Vec<u32>>,
+}
+
+impl Movers {
+    /// Why so much lies elsewhere than on these nodes, and what keeps it there.
+    fn remedy(&self, nodes: &[u32], bytes: u64) -> String {
+        let lost = |node: &&u32| self.allowed_nodes.as_ref().is_some_and(|allowed| !allowed.contains(node));
+        let lost: Vec<u32> = nodes.iter().filter(lost).copied().collect();
+        if !lost.is_empty() {
+            return format!(
+                "the cpuset lost node {} while the program ran: widen cpuset.mems of its control group (docker: \
+                 --cpuset-mems; systemd: AllowedMemoryNodes=)",
+                format_list(&lost)
+            );
+        }
+        // Others' pages may be among them: as many as lie elsewhere say enough.
+        if self.demoted_bytes >= bytes {
+            return format!(
+                "echo 0 | sudo tee /sys/kernel/mm/numa/demotion_enabled   # reclaiming memory, the kernel demoted {} to \
+                 slower nodes meanwhile, whatever policy the pages have",
+                format_bytes(self.demoted_bytes)
+            );
+        }
+        format!(
+            "node {} was full (numactl --hardware shows what is free), or the program has a policy of its own",
+            format_list(nodes)
+        )
+    }
+}
+
 impl Receipt {
     /// Notes what a resolved placement expected and did not come about: pages on other nodes, threads on other CPUs.
-    pub fn hold_against(&mut self, resolved: &Resolved) {
+    pub fn hold_against(&mut self, resolved: &Resolved, movers: &Movers) {
         self.notes.extend(resolved.notes.iter().cloned());
         self.hold_cpus_against(resolved);
         let Some(obtained) = &self.obtained else { return };
         let nodes = resolved.memory.nodes();
         if !nodes.is_empty() {
-            let list = format_list(&nodes);
             match obtained.bytes_outside(&nodes) {
                 None if obtained.placed_bytes == 0 => {}
                 None => self.notes.push("the kernel does not say which nodes pages lie on".to_owned()),
@@ -163,10 +198,7 @@ impl Receipt {
                 Some(bytes) => self.shortfalls.push(Shortfall {
                     reason: Reason::PolicyOverridden,
                     bytes,
-                    remedy: format!(
-                        "node {list} was full (numactl --hardware shows what is free), or the program has a policy of its \
-                         own"
-                    ),
+                    remedy: movers.remedy(&nodes, bytes),
                 }),
             }
         }
@@ -246,7 +278,7 @@ pub(crate) mod tests {
             notes: vec!["so".to_owned()],
             ..Resolved::default()
         };
-        receipt.hold_against(&resolved);
+        receipt.hold_against(&resolved, &Movers::default());
         assert_eq!(
             (receipt.shortfalls[0].reason, receipt.shortfalls[0].bytes),
             (Reason::PolicyOverridden, 12)
@@ -254,18 +286,33 @@ pub(crate) mod tests {
         assert!(receipt.shortfalls[0].remedy.contains("node 1 was full"), "{}", receipt.shortfalls[0].remedy);
         assert_eq!(receipt.notes, ["so"]);
         receipt.shortfalls.clear();
-        receipt.hold_against(&Resolved {
-            memory: ResolvedMemory::Interleave(vec![0, 1, 2]),
-            ..Resolved::default()
-        });
+        receipt.hold_against(
+            &Resolved { memory: ResolvedMemory::Interleave(vec![0, 1, 2]), ..Resolved::default() },
+            &Movers::default(),
+        );
         assert!(receipt.shortfalls.is_empty());
+    }
+
+    #[test]
+    fn who_moved_pages_is_told_where_it_is_known() {
+        let movers =
+            |demoted_bytes, allowed: &[u32]| Movers { demoted_bytes, allowed_nodes: Some(allowed.to_vec()) };
+        let told = |movers: Movers| movers.remedy(&[0, 1], 4096);
+        assert!(told(movers(0, &[0, 1, 2])).starts_with("node 0-1 was full"));
+        assert!(told(movers(4095, &[0, 1, 2])).starts_with("node 0-1 was full"));
+        assert!(told(movers(4096, &[0, 1, 2])).contains("demoted 4 KiB to slower nodes"));
+        assert!(told(movers(4096, &[0, 2])).starts_with("the cpuset lost node 1 while"));
+        assert!(told(Movers::default()).starts_with("node 0-1 was full"));
     }
 
     #[test]
     fn nodes_that_nobody_tells_are_noted_where_something_was_placed() {
         let notes = |placed_bytes| {
             let mut receipt = unasked(Obtained { placed_bytes, ..Obtained::default() });
-            receipt.hold_against(&Resolved { memory: ResolvedMemory::Bind(vec![1]), ..Resolved::default() });
+            receipt.hold_against(
+                &Resolved { memory: ResolvedMemory::Bind(vec![1]), ..Resolved::default() },
+                &Movers::default(),
+            );
             receipt.notes
         };
         assert_eq!(notes(4096), ["the kernel does not say which nodes pages lie on"]);
@@ -282,7 +329,7 @@ pub(crate) mod tests {
         };
         let threads = vec![thread(0, Some(0), &[0]), thread(1, Some(1), &[0, 1]), thread(2, None, &[3])];
         let mut receipt = unasked(Obtained { threads, ..Obtained::default() });
-        receipt.hold_against(&Resolved::default());
+        receipt.hold_against(&Resolved::default(), &Movers::default());
         assert!(receipt.notes[0].starts_with("1 of 3 threads run on other CPUs"), "{:?}", receipt.notes);
         assert!(receipt.notes[1].starts_with("1 threads were skipped"), "{:?}", receipt.notes);
     }
@@ -294,7 +341,7 @@ pub(crate) mod tests {
             // Also where the agent has left no record.
             (receipt.obtained, receipt.cpus_obtained) = (None, Some(vec![0, 1]));
             let resolved = Resolved { cpus: cpus.to_vec(), order: order.to_vec(), ..Resolved::default() };
-            receipt.hold_against(&resolved);
+            receipt.hold_against(&resolved, &Movers::default());
             (receipt.cpus_obtained, receipt.notes)
         };
         assert_eq!(held(&[0, 1], &[]), (Some(vec![0, 1]), vec![]));

@@ -8,6 +8,7 @@ use firsttouch_placement::{Pages, Reason, format_bytes};
 pub(super) fn find(evidence: &Evidence, findings: &mut Vec<Finding>) {
     inherited_policy(evidence, findings);
     asked_balancing(evidence, findings);
+    findings.extend(asked_against_demotion(evidence));
     findings.extend(group_limit(&evidence.machine().limits));
     asked_address_space(evidence, findings);
 }
@@ -56,16 +57,37 @@ pub(super) fn balancing(machine: &Machine) -> Option<Finding> {
     Some(trap(machine, "numa-balancing")?.proof(FILE, "1").set(FILE, "0"))
 }
 
+/// Policies say where pages are created; what is not used for long is demoted from there all the same.
+fn asked_against_demotion(evidence: &Evidence) -> Option<Finding> {
+    const FILE: &str = "/sys/kernel/mm/numa/demotion_enabled";
+    let text = evidence.settings.text(FILE.trim_start_matches('/'));
+    let on = text.filter(|text| matches!(*text, "true" | "1"))?;
+    if !evidence.asks_memory() || evidence.machine().tiers.len() < 2 {
+        return None;
+    }
+    let finding = Finding::new(
+        "demotion",
+        Weight::Weakens,
+        "the kernel demotes pages to slower tiers of memory",
+        "when it reclaims memory, the pages that are not used lose the nodes that were asked for, whatever the policy",
+    );
+    Some(finding.proof(FILE, on).set(FILE, "0"))
+}
+
 /// A control group that leaves less than a placement wants to have at hand.
 pub(super) fn group_limit(limits: &Limits) -> Option<Finding> {
     let group = limits.cgroup_memory.as_ref()?;
     let (Bound::Bytes(limit), Some(file)) = (group.limit_bytes, &group.file) else { return None };
     let used = group.usage_bytes.map(|used| format!(", {} used", format_bytes(used))).unwrap_or_default();
+    let at_limit = match file.ends_with("/memory.high") {
+        true => "beyond it the program is slowed down, and its memory reclaimed",
+        false => "at the limit the program is killed",
+    };
     let finding = Finding::new(
         "cgroup-memory",
         Weight::Remark,
         format!("the control group may use {} of memory{used}", format_bytes(limit)),
-        "freed blocks that the agent keeps count against it; at the limit the program is killed",
+        format!("freed blocks that the agent keeps count against it; {at_limit}"),
     );
     Some(finding.proof(file, limit.to_string()).remedy(format!("echo max | sudo tee {file}")))
 }
