@@ -5,6 +5,7 @@ same version. A wheel takes the command as data of the kind `scripts`, which pip
 for nothing.
 """
 
+import fcntl
 import os
 import shlex
 import shutil
@@ -26,19 +27,38 @@ HERE = Path(__file__).resolve().parent.parent
 
 
 @contextmanager
+def alone():
+    """Waits until nobody else builds from these sources."""
+    sources = os.open(HERE, os.O_RDONLY)
+    try:
+        fcntl.flock(sources, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("firsttouch: waits for another build from the same sources", file=sys.stderr, flush=True)
+        fcntl.flock(sources, fcntl.LOCK_EX)
+    except OSError:
+        # A file system without locks of folders (NFS): two builds at once are then not kept apart.
+        pass
+    try:
+        yield
+    finally:
+        os.close(sources)
+
+
+@contextmanager
 def data():
     """The folder that maturin takes the data of a wheel from, as pyproject.toml names it, for the time of a step.
 
     Maturin looks for that file where it is started, and a source archive is built from its root.
     """
     folder, before = HERE / "firsttouch.data", Path.cwd()
-    folder.mkdir(exist_ok=True)
-    os.chdir(HERE)
-    try:
-        yield folder
-    finally:
-        os.chdir(before)
-        shutil.rmtree(folder)
+    with alone():
+        folder.mkdir(exist_ok=True)
+        os.chdir(HERE)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+            shutil.rmtree(folder)
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
