@@ -10,7 +10,9 @@ use object::elf::FileHeader64;
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use skipped::skipped;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -98,8 +100,25 @@ impl Environment {
             "--wheel-dir",
         ]);
         let test = std::env::current_exe().unwrap();
-        said(pip.arg(&folder).arg(package()).env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap()));
+        pip.arg(&folder).arg(package()).env("CARGO", self.cargo());
+        said(pip.env("CARGO_TARGET_DIR", test.ancestors().nth(3).unwrap()));
         fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path()
+    }
+
+    /// A Cargo that builds the same two with the features that all crates and their tests have together, and for no Python that
+    /// maturin names (the module is for all): so they are what the tests are built of, where they otherwise would be compiled once more.
+    fn cargo(&self) -> PathBuf {
+        let file = self.0.path().join("cargo");
+        let path = std::env::var("PATH").unwrap();
+        let all = "--workspace --lib --bin firsttouch --test package";
+        let script = format!(
+            "#!/bin/sh\n[ \"$1\" = build ] || exec '{cargo}' \"$@\"\n\
+             exec env -u PYO3_BUILD_EXTENSION_MODULE -u PYO3_CONFIG_FILE -u PYO3_ENVIRONMENT_SIGNATURE -u PYO3_PYTHON PATH='{path}' '{cargo}' \"$@\" {all}\n",
+            cargo = env!("CARGO"),
+        );
+        fs::write(&file, script).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o700)).unwrap();
+        file
     }
 }
 
@@ -133,13 +152,19 @@ fn the_package_has_its_sources_is_built_and_its_tests_pass() {
     said(environment.pip("install").arg(&wheel));
     assert_eq!(said(environment.command("firsttouch").arg("--version")), "firsttouch 0.1.0\n");
     let python = environment.path().join("bin/python");
-    let mut tests = Command::new("timeout");
-    tests
-        .arg("2400")
-        .arg(python)
-        .args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"])
-        .arg(package());
-    for line in said(tests.current_dir(&environment.0)).lines() {
+    let tests = |words: &[&OsStr]| {
+        let mut tests = Command::new("timeout");
+        tests.arg("2400").arg(&python).args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+        said(tests.args(words).current_dir(&environment.0))
+    };
+    // Those of types wait for mypy, which has the other processor meanwhile.
+    let types = package().join("tests/test_types.py");
+    let told = thread::scope(|scope| {
+        let of_types = scope.spawn(|| tests(&[types.as_os_str()]));
+        let others = tests(&[package().as_os_str(), "--ignore".as_ref(), types.as_os_str()]);
+        others + &of_types.join().unwrap()
+    });
+    for line in told.lines() {
         if line.starts_with("SKIPPED") {
             skipped(line);
         }

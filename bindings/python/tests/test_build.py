@@ -13,7 +13,7 @@ import pytest
 
 CALLED = Path(__file__).resolve().parent.parent / "backend/firsttouch_cargo.py"
 
-#: A Cargo that writes down how it was called, and says that it built a library and a program.
+#: A Cargo that writes down how it was called, and says that it built a library, the command and another program.
 CARGO = """\
 #!{python}
 import json, os, sys
@@ -22,6 +22,7 @@ with open({log!r}, "a") as log:
     print(json.dumps(sys.argv[1:]), file=log)
 print(json.dumps({{"reason": "compiler-artifact", "filenames": ["lib_core.so"], "executable": None}}))
 print(json.dumps({{"reason": "compiler-artifact", "filenames": [{program!r}], "executable": {program!r}}}))
+print(json.dumps({{"reason": "compiler-artifact", "filenames": [{other!r}], "executable": {other!r}}}))
 print(json.dumps({{"reason": "build-script-executed", "out_dir": {out!r}}}))
 print(json.dumps({{"reason": "build-script-executed", "out_dir": "elsewhere"}}))
 print("no message")
@@ -42,7 +43,7 @@ def call(folder, *words, status=0):
     program.write_text("the command")
     (folder / "libfirsttouch_preload.so.z").write_text("the agent")
     log, cargo, scripts, carried = folder / "log", folder / "cargo", folder / "scripts", folder / "carried"
-    names = {"log": str(log), "program": str(program), "out": str(folder)}
+    names = {"log": str(log), "program": str(program), "other": str(folder / "package-1"), "out": str(folder)}
     cargo.write_text(CARGO.format(python=sys.executable, status=status, **names))
     cargo.chmod(0o700)
     done = subprocess.run(
