@@ -16,6 +16,7 @@
 extern crate std;
 
 pub mod agent_settings;
+mod account;
 mod arena;
 mod backing;
 mod capacity;

@@ -3,7 +3,9 @@
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
 
-use firsttouch_memory::{BASE, BlockInfo, GIGANTIC, HUGE, Heap, Pages, Resized, Settings};
+use firsttouch_memory::{
+    BASE, BlockInfo, Coverage, GIGANTIC, HUGE, Heap, Pages, Reason, Region, Resized, Settings,
+};
 use skipped::skipped;
 use std::thread;
 
@@ -37,6 +39,9 @@ fn block_at(heap: &Heap, address: *const u8) -> BlockInfo {
     *blocks[..count].iter().find(|block| block.address == address as usize).expect("the block is listed")
 }
 
+/// Why tests of transparent huge pages are skipped.
+const NO_TRANSPARENT: &str = "this machine gives no transparent huge pages now, or cannot show them";
+
 /// Whether this machine gives transparent huge pages to memory that asks for them, and shows them block by block.
 fn has_transparent_pages() -> bool {
     let heap = heap(Pages::Transparent);
@@ -44,7 +49,7 @@ fn has_transparent_pages() -> bool {
     fill(address, 8 * MIB, 1);
     let has = block_at(&heap, address).huge_bytes > Some(4 * MIB);
     if !has {
-        skipped("this machine gives no transparent huge pages now, or cannot show them");
+        skipped(NO_TRANSPARENT);
     }
     has
 }
@@ -369,4 +374,37 @@ fn blocks_are_listed_while_they_live() {
     assert!(heap.free(blocks[0]));
     assert_eq!(heap.blocks_from(0, &mut some), 49);
     assert_eq!(some[0].id, 2);
+}
+
+#[test]
+fn small_pages_of_a_region_have_the_reason_that_the_kernel_has_counted() {
+    // From so much on the region knows what the kernel had counted before.
+    const BYTES: usize = 32 * MIB;
+    const SMALL: usize = BYTES - BYTES / HUGE * BASE;
+    // What others are refused meanwhile counts for a region as well.
+    let told = || {
+        let mut region = Region::map(BYTES, Pages::Transparent, None).expect("is mapped");
+        region.as_mut_slice().fill(1);
+        let whole = region.receipt();
+        let Some(Coverage { huge: BYTES, .. }) = whole.coverage else { return None };
+        assert_eq!(whole.shortfalls().count(), 0);
+        for at in (0..BYTES).step_by(HUGE) {
+            region.discard(at..at + BASE).expect("is a part of it");
+        }
+        let split = region.receipt();
+        assert_eq!(split.coverage, Some(Coverage { huge: 0, small: SMALL }));
+        assert_eq!(region.receipt_of(0..BASE).shortfalls().count(), 0, "nothing is there");
+        Some((split.shortfalls().collect::<Vec<_>>(), region.shortfall()))
+    };
+    let expected = (vec![(Reason::Split, SMALL)], Some(Reason::Split));
+    let mut last = None;
+    for _ in 0..100 {
+        last = told();
+        match &last {
+            None => return skipped(NO_TRANSPARENT),
+            Some(told) if *told == expected => return,
+            Some(_) => {}
+        }
+    }
+    panic!("{last:?}");
 }

@@ -461,29 +461,6 @@ mod tests {
     }
 
     #[test]
-    fn small_pages_have_the_reason_that_the_kernel_has_counted() {
-        const BYTES: usize = 8 << 20;
-        let mut region = Region::map(BYTES, Pages::Transparent, None).unwrap();
-        region.as_mut_slice().fill(1);
-        let whole = region.receipt();
-        let Some(Coverage { huge: BYTES, .. }) = whole.coverage else { return };
-        assert_eq!(whole.shortfalls().count(), 0);
-        for at in (0..BYTES).step_by(HUGE) {
-            region.discard(at..at + BASE).unwrap();
-        }
-        let small = BYTES - BYTES / HUGE * BASE;
-        assert_eq!(region.receipt().coverage, Some(Coverage { huge: 0, small }));
-        // What others are refused meanwhile counts for the region as well.
-        let is_split = (0..100).any(|_| {
-            region.evidence = Evidence::from_now(Of::Anonymous);
-            let told: Vec<_> = region.receipt().shortfalls().collect();
-            told == [(Reason::Split, small)] && region.shortfall() == Some(Reason::Split)
-        });
-        assert!(is_split, "{:?}", region.receipt());
-        assert_eq!(region.receipt_of(0..BASE).shortfalls().count(), 0, "nothing is there");
-    }
-
-    #[test]
     fn receipts_of_parts_add_up() {
         let mut region = Region::of(8 << 20).pages(Pages::Base).prefer(&[0]).map().unwrap();
         region.as_mut_slice()[2 << 20..5 << 20].fill(1);
