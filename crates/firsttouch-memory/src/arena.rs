@@ -19,7 +19,7 @@ use crate::extents::{Block, Entry, Extents, Runs};
 use crate::pages::{BASE, Page};
 use crate::reason::Reason;
 use crate::shares::Shares;
-use crate::tables::Tables;
+use crate::tables::{Cause, Tables};
 use firsttouch_linux::sys;
 
 /// Freed memory is offered to the kernel in pieces of at least this many pages (16 MiB): an offer interrupts every
@@ -313,7 +313,7 @@ impl Arena {
     /// Notes that the program changed the mapping of `[address, end)`.
     pub(crate) fn set_altered(&mut self, address: usize, end: usize, reach: Reach) {
         let Some((from, until)) = self.pages_in(address, end) else { return };
-        self.note_change(from, until, reach);
+        self.note(from, until, Cause::Change, reach);
         let Some((mut at, _, _)) = self.run_at(from) else { return };
         while at < until {
             let Some((start, pages, block)) = Extents::runs_from(self.table(), at).next() else { return };
@@ -435,6 +435,7 @@ impl Arena {
         // SAFETY: the pages lie in a free run of ours.
         if dirty > 0 && unsafe { self.advise(from, until, libc::MADV_DONTNEED) } {
             self.set_fresh(from, until - from);
+            self.note(from, until, Cause::Discard, Reach::Ends);
             self.recycled_pages -= u64::from(dirty);
         }
     }

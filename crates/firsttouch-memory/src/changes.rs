@@ -64,7 +64,12 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
         libc::SYS_madvise if !is_about_contents(third as c_int) => advises(first, second),
         libc::SYS_madvise if discards(third as c_int) => {
             S::leaving_range(first, second);
-            return discard(heap, first, second, third as c_int);
+            if discard(heap, first, second, third as c_int) {
+                return true;
+            }
+            if concerns(heap, first, second) {
+                heap.note_discard(first, second);
+            }
         }
         // Whosever memory it is of, since Linux 6.13 also the caller's own. Who confined itself gets no freed ones any more.
         libc::SYS_process_madvise if !is_about_contents(fourth as c_int) && !heap.is_confined() => {

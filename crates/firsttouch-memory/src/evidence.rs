@@ -59,8 +59,9 @@ impl Reasons {
     const MOST: usize = 6;
 
     pub(crate) fn add(&mut self, reason: Reason, bytes: usize) {
-        if let Some(slot) = self.0.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some((reason, bytes));
+        let is_its = |slot: &&mut Option<(Reason, usize)>| slot.is_none_or(|(known, _)| known == reason);
+        if let Some(slot) = self.0.iter_mut().find(is_its) {
+            *slot = Some((reason, slot.map_or(0, |(_, sum)| sum) + bytes));
         }
     }
 
@@ -77,6 +78,7 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::BASE;
 
     #[test]
     fn each_reason_is_told_as_far_as_the_kernel_has_counted_it() {
@@ -90,6 +92,11 @@ mod tests {
         let expected = [(Reason::CgroupLimit, 1), (Reason::NoContiguousMemory, 2), (Reason::Split, 3)];
         assert_eq!(all, expected.map(|(reason, pages)| (reason, pages * HUGE)));
         assert_eq!(main, Some(Reason::Split));
+        let mut twice = Reasons::default();
+        for bytes in [HUGE, BASE] {
+            twice.add(Reason::Split, bytes);
+        }
+        assert_eq!(twice.iter().collect::<std::vec::Vec<_>>(), [(Reason::Split, HUGE + BASE)]);
         assert_eq!(told(HUGE / 2, Some(since)).0, [(Reason::CgroupLimit, HUGE / 2)]);
         assert_eq!(told(HUGE, None).0, [(Reason::NoContiguousMemory, HUGE)]);
         assert_eq!(told(0, Some(since)), (std::vec::Vec::new(), None));

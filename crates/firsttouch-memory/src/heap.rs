@@ -403,6 +403,14 @@ impl Heap {
         }
     }
 
+    /// Notes that the program discards a range: huge pages of which it has a part are split.
+    pub(crate) fn note_discard(&self, address: usize, bytes: usize) {
+        if let Some(mut inner) = self.enter() {
+            let end = address.saturating_add(bytes);
+            inner.arenas.iter_mut().flatten().for_each(|arena| arena.note_discard(address, end));
+        }
+    }
+
     /// Notes that the program is about to map something of its own at a range, so that no block comes there.
     pub fn set_replaced(&self, address: *const u8, bytes: usize) {
         let end = (address as usize).saturating_add(bytes);

@@ -206,14 +206,19 @@ fn read_arena(
 
 /// Tells of bytes on small pages what was caused; answers how many are left.
 fn tell_caused(caused: Caused, small: usize, mut short: impl FnMut(Reason, usize)) -> usize {
-    let changed = caused.changed.min(small);
-    let forked = caused.forked.min(small - changed);
-    for (reason, bytes) in [(Reason::LostAfterMprotect, changed), (Reason::LostAfterFork, forked)] {
+    let mut left = small;
+    for (reason, bytes) in [
+        (Reason::LostAfterMprotect, caused.changed),
+        (Reason::Split, caused.discarded),
+        (Reason::LostAfterFork, caused.forked),
+    ] {
+        let bytes = bytes.min(left);
+        left -= bytes;
         if bytes > 0 {
             short(reason, bytes);
         }
     }
-    small - changed - forked
+    left
 }
 
 /// Adds why a range of whole pages of an arena is on small ones.

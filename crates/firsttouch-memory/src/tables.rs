@@ -7,6 +7,7 @@
 use crate::dirty::{self, Dirty};
 use crate::extents::{Entry, Runs};
 use crate::pages::BASE;
+use core::ops::Range;
 use firsttouch_linux::sys;
 
 /// One table: reserved address space with an open front, or no more than what is open.
@@ -86,6 +87,15 @@ pub(crate) enum Cause {
     Fork = 2,
     /// The program changed the mapping of a part of it, or gave advice of it.
     Change = 4,
+    /// The program discarded a part of it, or the heap gave one back.
+    Discard = 8,
+}
+
+impl Cause {
+    /// What is certain comes first, and the program's own doing before ours.
+    pub(crate) const ALL: [Cause; 3] = [Cause::Change, Cause::Discard, Cause::Fork];
+    /// By these the kernel has split the huge page, if there was one.
+    const SPLIT: u8 = Cause::Change as u8 | Cause::Discard as u8;
 }
 
 /// An entry for each page, a bit for each page with which a run begins, one for each page that may not be zero, one for each with which a
@@ -219,9 +229,15 @@ impl Tables {
         *self.of_chunk_mut(chunk) = if mapped { MAPPED } else { 0 };
     }
 
-    /// What may have put a chunk on small pages, the program's own doing first.
-    pub(crate) fn cause(&self, chunk: u32) -> Option<Cause> {
-        [Cause::Change, Cause::Fork].into_iter().find(|cause| self.of_chunk(chunk) & *cause as u8 != 0)
+    /// What may have put a chunk on small pages, in the order of [`Cause::ALL`].
+    pub(crate) fn causes(&self, chunk: u32) -> impl Iterator<Item = Cause> + use<> {
+        let flags = self.of_chunk(chunk);
+        Cause::ALL.into_iter().filter(move |cause| flags & *cause as u8 != 0)
+    }
+
+    /// The first chunk of a range that is known to be split, or is known not to be.
+    pub(crate) fn next_split(&self, chunks: Range<u32>, is_split: bool) -> Option<u32> {
+        chunks.into_iter().find(|chunk| (self.of_chunk(*chunk) & Cause::SPLIT != 0) == is_split)
     }
 
     /// Notes a cause of a chunk, if it is mapped.

@@ -20,33 +20,66 @@
 //# where: linux>=6.7
 //# expect: shortfall=split>=50M where thp
 //# expect: absent=lost-after-mprotect
+//# run: -- freed
+//# expect: pages=2m>=90% where thp
+//# expect: absent=split
+//# run: -- freed-twice
+//# expect: pages=2m>=90% where thp
+//# expect: absent=split
 //# run: --pages 4k -- discards
 //# expect: absent=split
 #include "check.h"
 
+static const size_t bytes = 64 * MIB;
+
+static unsigned char *block_of(unsigned char value)
+{
+    unsigned char *block = MADE(aligned_alloc(HUGE_PAGE, bytes));
+    memset(block, value, bytes);
+    return block;
+}
+
+/* Splits every huge page of a block. */
+static void discard_parts(unsigned char *block, int advice)
+{
+    for (size_t at = HUGE_PAGE / 2; at < bytes; at += HUGE_PAGE)
+        CHECK(madvise(block + at, 4 * KIB, advice) == 0);
+}
+
+/* A block that was split is freed: what comes there next is on huge pages again. */
+static int serve_again(int advice)
+{
+    unsigned char *block = block_of(1);
+    const size_t whole = huge_bytes();
+    discard_parts(block, advice);
+    CHECK(whole < bytes || huge_bytes() + bytes <= whole + HUGE_PAGE);
+    free(block);
+    block = block_of(2);
+    CHECK(huge_bytes() + HUGE_PAGE >= whole);
+    CHECK(is_all(block, bytes, 2));
+    return 0;
+}
+
 int main(int count, char **words)
 {
-    const size_t bytes = 64 * MIB;
     const size_t page = 4 * KIB;
     CHECK(count == 2);
+    if (!strcmp(words[1], "freed")) return serve_again(MADV_DONTNEED);
+    if (!strcmp(words[1], "freed-twice")) return serve_again(MADV_DONTNEED) || serve_again(MADV_FREE);
     if (!strcmp(words[1], "forked-before")) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) _exit(0);
         CHECK(waitpid(child, NULL, 0) == child);
     }
-    unsigned char *block = aligned_alloc(HUGE_PAGE, bytes);
-    CHECK(block);
-    memset(block, 1, bytes);
+    unsigned char *block = block_of(1);
     if (!strcmp(words[1], "forked-other")) {
         /* What there was at the fork stays as it is, and is not what is split. */
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) _exit(0);
         CHECK(waitpid(child, NULL, 0) == child);
-        block = aligned_alloc(HUGE_PAGE, bytes);
-        CHECK(block);
-        memset(block, 1, bytes);
+        block = block_of(1);
     }
     if (!strcmp(words[1], "protected-whole")) {
         /* Whole huge pages of it: the kernel splits none. */
