@@ -7,7 +7,7 @@
 //! All is read of the calling thread: where the first one has ended, `/proc/self` shows nothing of the process.
 
 use crate::lines::{Lines, keyed_kib, number};
-use crate::pages::{BASE, HUGE};
+use crate::pages::{BASE, GIGANTIC, HUGE};
 use core::ffi::CStr;
 use core::ops::Range;
 use firsttouch_linux::numa;
@@ -266,12 +266,43 @@ fn balances_nodes() -> bool {
         .is_some_and(|mut lines| lines.next().is_some_and(|mode| mode.trim_ascii() != b"0"))
 }
 
-/// The whole process: resident bytes on huge and on smaller pages.
-pub(crate) fn process() -> Option<Coverage> {
+/// The whole process: resident bytes by the size of pages.
+pub(crate) fn process() -> Option<[(usize, usize); 3]> {
     let counted = resident_bytes(false)?;
     let (resident, shown) = whole(counted as u64, || all_mappings().map(|it| (it.0, it)).ok_or(())).ok()?;
     let in_pools = (shown.huge + shown.small).saturating_sub(resident as usize);
-    Some(shown.with_hidden(0, usize::MAX, counted + in_pools))
+    let Coverage { huge, small } = shown.with_hidden(0, usize::MAX, counted + in_pools);
+    // All mappings are gone through for it.
+    let gigantic = if in_pools < GIGANTIC { 0 } else { gigantic_bytes().unwrap_or(0).min(huge) };
+    Some([(BASE, small), (HUGE, huge - gigantic), (GIGANTIC, gigantic)])
+}
+
+/// Those on pages of 1 GiB, which the sums over all mappings do not tell from pages of 2 MiB. Out of line, as [`nodes`].
+#[inline(never)]
+fn gigantic_bytes() -> Option<usize> {
+    let mut lines = Lines::open(c"/proc/thread-self/smaps")?;
+    let mut gigantic = Gigantic::default();
+    while let Some(line) = lines.next() {
+        gigantic.read(line);
+    }
+    Some(gigantic.bytes)
+}
+
+/// Bytes on pages of 1 GiB in the lines of `smaps`.
+#[derive(Default)]
+struct Gigantic {
+    is_inside: bool,
+    bytes: usize,
+}
+
+impl Gigantic {
+    fn read(&mut self, line: &[u8]) {
+        match keyed_kib(line) {
+            Some((b"KernelPageSize", kib)) => self.is_inside = kib << 10 == GIGANTIC,
+            Some((b"Private_Hugetlb" | b"Shared_Hugetlb", kib)) if self.is_inside => self.bytes += kib << 10,
+            _ => {}
+        }
+    }
 }
 
 /// The sums over all mappings: resident bytes without those on pages of a pool, and all by size.
@@ -371,6 +402,23 @@ mod tests {
         }
         assert!(nodes.iter().all(|(_, bytes)| bytes == BASE + HUGE) && nodes.iter().count() == NODES);
         assert!(nodes.add(256, BASE).is_none());
+    }
+
+    #[test]
+    fn pages_of_a_gibibyte_are_those_of_their_mappings() {
+        let mut gigantic = Gigantic::default();
+        for line in [
+            "7f0000000000-7f0080000000 rw-p 00000000 00:0f 7 /anon_hugepage (deleted)",
+            "KernelPageSize:  1048576 kB",
+            "Shared_Hugetlb:        0 kB",
+            "Private_Hugetlb: 2097152 kB",
+            "7f0080000000-7f0080400000 rw-p 00000000 00:0f 8 /anon_hugepage (deleted)",
+            "KernelPageSize:     2048 kB",
+            "Private_Hugetlb:    4096 kB",
+        ] {
+            gigantic.read(line.as_bytes());
+        }
+        assert_eq!(gigantic.bytes, 2 * GIGANTIC);
     }
 
     #[test]

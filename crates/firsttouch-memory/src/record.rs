@@ -4,7 +4,7 @@
 
 use crate::backing::Backing;
 use crate::coverage::{self, ByNode};
-use crate::pages::{BASE, HUGE, Pages};
+use crate::pages::{BASE, GIGANTIC, Pages};
 use crate::reason::Reason;
 use crate::record_line::{END, HEADER, Name, RecordLine};
 use crate::settings::Totals;
@@ -149,8 +149,9 @@ impl Record<'_> {
         if self.complete
             && let Some(process) = coverage::process()
         {
-            line(RecordLine::Process(BASE as u64, process.small as u64))?;
-            line(RecordLine::Process(HUGE as u64, process.huge as u64))?;
+            for (page, bytes) in process.into_iter().filter(|(page, bytes)| *page < GIGANTIC || *bytes > 0) {
+                line(RecordLine::Process(page as u64, bytes as u64))?;
+            }
         }
         for reasons in [&snapshot.reasons, self.refused] {
             for (reason, bytes) in Reason::ALL.iter().zip(reasons).filter(|(_, bytes)| **bytes > 0) {
