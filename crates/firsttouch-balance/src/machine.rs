@@ -286,12 +286,8 @@ impl Machine {
     }
 
     /// The same machine with this memory on each node, in bytes.
-    ///
-    /// # Panics
-    ///
-    /// If there are not as many numbers as nodes.
-    #[must_use]
-    pub fn with_node_memory(mut self, bytes: &[u64]) -> Machine {
+    #[cfg(test)]
+    pub(crate) fn with_node_memory(mut self, bytes: &[u64]) -> Machine {
         assert_eq!(bytes.len(), self.nodes.len(), "a size for each node");
         for (node, bytes) in self.nodes.iter_mut().zip(bytes) {
             node.memory = Some(*bytes);

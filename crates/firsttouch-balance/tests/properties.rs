@@ -232,19 +232,6 @@ fn equal_loads_in_balance_stay_where_they_are() {
 }
 
 #[test]
-fn memory_is_respected() {
-    let machine = Machine::parse("2:2 + 1:10").unwrap().with_node_memory(&[100, 100]);
-    // All are on one node, where their traffic would keep them, but only two fit there.
-    let tasks = (0..4).map(|task| Task { memory: 50, ..Task::new(1.0).at(task / 2) }).collect();
-    let message = |from: u32, to: u32| Message { from, to, count: 1.0, bytes: 100.0 };
-    let problem = Problem::new(tasks, &[message(0, 1), message(1, 2), message(2, 3), message(3, 0)]).unwrap();
-    let start = problem.start(&machine).unwrap();
-    let options = SolveOptions { tolerance: 3.0, ..SolveOptions::default() };
-    let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
-    assert_eq!(Metrics::of(&problem, &machine, &solution.mapping, &start).memory_over, 0);
-}
-
-#[test]
 fn the_front_trades_one_for_the_other() {
     let machine = Machine::parse("numa32").unwrap();
     let tasks = (0..128_u32).map(|task| Task::new(f64::from(1 + task * 7 % 13)).at(task / 4)).collect();

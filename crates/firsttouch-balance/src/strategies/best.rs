@@ -406,3 +406,23 @@ fn front(
     kept.sort_by(|a, b| a.makespan_s.total_cmp(&b.makespan_s).then(a.cost.total_cmp(&b.cost)));
     kept
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Message, Task};
+
+    #[test]
+    fn memory_is_respected() {
+        let machine = Machine::parse("2:2 + 1:10").unwrap().with_node_memory(&[100, 100]);
+        // All are on one node, where their traffic would keep them, but only two fit there.
+        let tasks = (0..4).map(|task| Task { memory: 50, ..Task::new(1.0).at(task / 2) }).collect();
+        let message = |from: u32, to: u32| Message { from, to, count: 1.0, bytes: 100.0 };
+        let problem =
+            Problem::new(tasks, &[message(0, 1), message(1, 2), message(2, 3), message(3, 0)]).unwrap();
+        let start = problem.start(&machine).unwrap();
+        let options = SolveOptions { tolerance: 3.0, ..SolveOptions::default() };
+        let solution = Best.solve(&problem, &machine, &start, &options).unwrap();
+        assert_eq!(Metrics::of(&problem, &machine, &solution.mapping, &start).memory_over, 0);
+    }
+}
