@@ -10,6 +10,7 @@ use crate::record::{More, RecordFile};
 use crate::settings::Totals;
 use crate::snapshot::BlockInfo;
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 /// How long the way out of a process waits for the lock, in looks at it (up to about a second).
 const TRIES_AT_EXIT: u32 = 10_000_000;
@@ -45,6 +46,11 @@ impl Heap {
     pub fn totals(&self) -> Totals {
         let Some(inner) = self.wait() else { return Totals::ZERO };
         Totals { held_bytes: inner.held_pages() as usize * BASE, ..inner.totals }
+    }
+
+    /// How often the program has set a memory policy itself, by set_mempolicy(2) or mbind(2).
+    pub fn own_policies(&self) -> u32 {
+        self.own_policies.load(Ordering::Relaxed)
     }
 
     /// Fills `blocks` with the live blocks in order of address, leaving out the first `skip`; answers how many there

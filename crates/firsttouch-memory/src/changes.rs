@@ -49,6 +49,9 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
             heap.set_replaced(address as *const u8, bytes);
         }
     };
+    if matches!(number, libc::SYS_set_mempolicy | libc::SYS_mbind) {
+        heap.note_policy();
+    }
     match number {
         libc::SYS_mprotect
         | libc::SYS_pkey_mprotect

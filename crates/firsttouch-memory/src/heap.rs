@@ -41,6 +41,8 @@ pub struct Heap {
     /// The program has confined itself to some system calls.
     is_confined: AtomicBool,
     asks_for_policies: AtomicBool,
+    /// How often the program has set a memory policy itself.
+    pub(crate) own_policies: AtomicU32,
     /// What came with a copy of that process is taken over by whoever comes here first.
     pub(crate) mark: Mark,
     clearer: Clearer,
@@ -70,6 +72,7 @@ impl Heap {
             process: AtomicU32::new(0),
             is_confined: AtomicBool::new(false),
             asks_for_policies: AtomicBool::new(false),
+            own_policies: AtomicU32::new(0),
             mark: Mark::new(),
             clearer: Clearer::new(),
             locks: Locks::new(),
@@ -400,6 +403,14 @@ impl Heap {
         match self.enter() {
             Some(mut inner) => inner.set_altered(address as usize, end, reach),
             None => self.deferred.change(address as usize, end),
+        }
+    }
+
+    /// Notes that the program sets a memory policy itself.
+    pub(crate) fn note_policy(&self) {
+        // That of a child of vfork(2) is not this program's.
+        if self.is_of_this_process() {
+            self.own_policies.fetch_add(1, Ordering::Relaxed);
         }
     }
 

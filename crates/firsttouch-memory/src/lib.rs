@@ -15,8 +15,8 @@
 #[cfg(test)]
 extern crate std;
 
-pub mod agent_settings;
 mod account;
+pub mod agent_settings;
 mod arena;
 mod backing;
 mod capacity;

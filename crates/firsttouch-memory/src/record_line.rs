@@ -19,6 +19,7 @@
 //! block 3 0x10000200000 400000048 399507456
 //! thread 1 4 4 worker
 //! unseen-threads 3
+//! own-policies 1
 //! note page sizes could not be read
 //! end
 //! ```
@@ -89,6 +90,8 @@ pub enum RecordLine<'a> {
     },
     /// So many more threads than the record tells of.
     UnseenThreads(u64),
+    /// So often the program has set a memory policy itself.
+    OwnPolicies(u64),
     /// A remark.
     Note(&'a str),
 }
@@ -132,6 +135,7 @@ impl<'a> RecordLine<'a> {
                 }
             }
             "unseen-threads" => RecordLine::UnseenThreads(number()?),
+            "own-policies" => RecordLine::OwnPolicies(number()?),
             "note" => RecordLine::Note(rest),
             _ => return None,
         })
@@ -177,6 +181,7 @@ impl Display for RecordLine<'_> {
                 write!(f, "thread {number} {} {} {name}", OrDash(*asked), OrDash(obtained.as_ref()))
             }
             RecordLine::UnseenThreads(count) => write!(f, "unseen-threads {count}"),
+            RecordLine::OwnPolicies(count) => write!(f, "own-policies {count}"),
             RecordLine::Note(text) => write!(f, "note {text}"),
         }
     }
@@ -228,6 +233,7 @@ mod tests {
             RecordLine::Thread { number: 1, asked: None, obtained: cpus, name: Name(b"") },
             RecordLine::Thread { number: 2, asked: Some(7), obtained: None, name: Name(b"-") },
             RecordLine::UnseenThreads(3),
+            RecordLine::OwnPolicies(2),
             RecordLine::Note("a remark"),
         ] {
             assert_eq!(RecordLine::parse(&line.to_string()), Some(line), "{line}");

@@ -1,7 +1,8 @@
 //! Obtained: what the kernel really gave.
 
-use crate::{Placement, ProcessTree, Resolved, Via, format_bytes};
+use crate::{Placement, ProcessTree, Resolved, ResolvedMemory, Via, format_bytes};
 use firsttouch_linux::cpulist::format_list;
+use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_memory::Reason;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::collections::BTreeMap;
@@ -97,6 +98,13 @@ pub struct Obtained {
     /// The whole process at its end, resident bytes by page size; `None` if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_bytes_by_page_size: Option<BTreeMap<u64, u64>>,
+    /// How often the program has set a memory policy itself (set_mempolicy, mbind), as far as the agent saw.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_policies: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Obtained {
@@ -104,6 +112,32 @@ impl Obtained {
     pub fn bytes_outside(&self, nodes: &[u32]) -> Option<u64> {
         let by_node = self.bytes_by_node.as_ref()?;
         Some(by_node.iter().filter(|(node, _)| !nodes.contains(node)).map(|(_, bytes)| bytes).sum())
+    }
+
+    /// Resident placed bytes that a memory policy would have put elsewhere: outside of its nodes; and, where the program has policies of its
+    /// own, what a node has beyond its share of what is spread.
+    fn bytes_elsewhere(&self, memory: &ResolvedMemory) -> Option<u64> {
+        let weights: Vec<(u32, u64)> = match memory {
+            ResolvedMemory::Interleave(nodes) => nodes.iter().map(|node| (*node, 1)).collect(),
+            ResolvedMemory::Weighted { weights, .. } => {
+                weights.iter().map(|(node, weight)| (*node, u64::from(*weight))).collect()
+            }
+            _ => Vec::new(),
+        };
+        let outside = self.bytes_outside(&memory.nodes())?;
+        let all: u64 = weights.iter().map(|(_, weight)| weight).sum();
+        if self.own_policies == 0 || all == 0 {
+            return Some(outside);
+        }
+        let by_node = self.bytes_by_node.as_ref()?;
+        let sum: u64 = by_node.values().sum();
+        let beyond = by_node.iter().map(|(node, bytes)| {
+            let weight = weights.iter().find(|(known, _)| known == node).map_or(0, |(_, weight)| *weight);
+            bytes.saturating_sub((u128::from(sum) * u128::from(weight) / u128::from(all)) as u64)
+        });
+        // Spreading is by pages: a few of the largest more or less on a node are nobody's doing.
+        let beyond: u64 = beyond.sum();
+        Some(if beyond > weights.len() as u64 * PMD_BYTES { beyond } else { outside })
     }
 
     /// Share of the resident placed bytes that lies on pages of at least `page_bytes`; `None` when nothing is resident.
@@ -191,14 +225,15 @@ impl Receipt {
         let Some(obtained) = &self.obtained else { return };
         let nodes = resolved.memory.nodes();
         if !nodes.is_empty() {
-            match obtained.bytes_outside(&nodes) {
+            let own = own_policies(obtained.own_policies);
+            match obtained.bytes_elsewhere(&resolved.memory) {
                 None if obtained.placed_bytes == 0 => {}
                 None => self.notes.push("the kernel does not say which nodes pages lie on".to_owned()),
-                Some(0) => {}
+                Some(0) => self.notes.extend(own),
                 Some(bytes) => self.shortfalls.push(Shortfall {
                     reason: Reason::PolicyOverridden,
                     bytes,
-                    remedy: movers.remedy(&nodes, bytes),
+                    remedy: own.unwrap_or_else(|| movers.remedy(&nodes, bytes)),
                 }),
             }
         }
@@ -215,6 +250,17 @@ impl Receipt {
             self.notes.push(format!("{own} threads were skipped, or bound by the program itself"));
         }
     }
+}
+
+/// What is told of a program that has set memory policies so often.
+fn own_policies(count: u64) -> Option<String> {
+    (count > 0).then(|| {
+        let calls = if count == 1 { "call" } else { "calls" };
+        format!(
+            "the program has set a memory policy of its own ({count} {calls} of set_mempolicy or mbind), which counts more \
+             for what is touched after that (libnuma, hwloc, numactl in a script?)"
+        )
+    })
 }
 
 impl Receipt {
@@ -250,7 +296,6 @@ fn reason_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Er
 pub(crate) mod tests {
     use super::*;
     use crate::Record;
-    use crate::ResolvedMemory;
 
     /// Of a program that was placed as asked, and ended.
     pub(crate) fn receipt(asked: Placement, obtained: Obtained) -> Receipt {
@@ -303,6 +348,35 @@ pub(crate) mod tests {
         assert!(told(movers(4096, &[0, 1, 2])).contains("demoted 4 KiB to slower nodes"));
         assert!(told(movers(4096, &[0, 2])).starts_with("the cpuset lost node 1 while"));
         assert!(told(Movers::default()).starts_with("node 0-1 was full"));
+    }
+
+    #[test]
+    fn a_policy_of_the_programs_own_is_told() {
+        const MIB: u64 = 1 << 20;
+        let weights = vec![(0, 3), (1, 1)];
+        let weighted = ResolvedMemory::Weighted { weights, by_kernel: false };
+        let interleaved = ResolvedMemory::Interleave(vec![0, 1]);
+        let held = |memory: &ResolvedMemory, mib: [u64; 2], own_policies| {
+            let bytes_by_node = Some((0..).zip(mib.map(|mib| mib * MIB)).collect());
+            let mut receipt = unasked(Obtained { bytes_by_node, own_policies, ..Obtained::default() });
+            receipt.hold_against(
+                &Resolved { memory: memory.clone(), ..Resolved::default() },
+                &Movers::default(),
+            );
+            let short: Vec<_> = receipt
+                .shortfalls
+                .iter()
+                .map(|one| (one.bytes / MIB, one.remedy.contains("2 calls")))
+                .collect();
+            (short, receipt.notes.iter().any(|note| note.contains("2 calls of set_mempolicy")))
+        };
+        assert_eq!(held(&interleaved, [64, 0], 2), (vec![(32, true)], false));
+        assert_eq!(held(&interleaved, [34, 30], 2), (vec![], true), "a page or two");
+        assert_eq!(held(&interleaved, [64, 0], 0), (vec![], false), "nobody knows why");
+        assert_eq!(held(&weighted, [48, 16], 2), (vec![], true));
+        assert_eq!(held(&weighted, [32, 32], 2), (vec![(16, true)], false));
+        assert_eq!(held(&ResolvedMemory::Bind(vec![1]), [8, 56], 2), (vec![(8, true)], false));
+        assert_eq!(held(&ResolvedMemory::Inherit, [64, 0], 2), (vec![], false), "nothing was asked");
     }
 
     #[test]

@@ -108,6 +108,7 @@ impl Record {
             RecordLine::UnseenThreads(count) => {
                 self.notes.push(format!("{count} more threads were created"));
             }
+            RecordLine::OwnPolicies(count) => obtained.own_policies = count,
             RecordLine::Note(text) => self.notes.push(text.to_owned()),
         }
     }
@@ -144,6 +145,7 @@ impl Record {
             (&mut sum.recycled_bytes, more.recycled_bytes),
             (&mut sum.recycled_blocks, more.recycled_blocks),
             (&mut sum.held_bytes, more.held_bytes),
+            (&mut sum.own_policies, more.own_policies),
         ] {
             *sum = sum.saturating_add(more);
         }

@@ -4,6 +4,7 @@ use crate::{HEAP, populate, threads};
 use core::sync::atomic::{AtomicU32, Ordering};
 use firsttouch_linux::{stack, sys};
 use firsttouch_memory::RecordFile;
+use firsttouch_memory::record_line::RecordLine;
 
 /// Longest path of a record, with its zero byte.
 const PATH_BYTES: usize = 4096;
@@ -70,7 +71,14 @@ pub(crate) fn is_due() -> bool {
 pub(crate) fn finish() {
     if is_due() {
         RECORDING_PROCESS.store(0, Ordering::Relaxed);
-        HEAP.finish_record(&|line| threads::report(line).and_then(|()| populate::report(line)));
+        HEAP.finish_record(&|line| {
+            threads::report(line)?;
+            populate::report(line)?;
+            match HEAP.own_policies() {
+                0 => Ok(()),
+                count => line(RecordLine::OwnPolicies(count.into())),
+            }
+        });
     }
 }
 

@@ -144,12 +144,12 @@ prop_compose! {
         bytes_by_node in proptest::option::of(btree_map(any::<u32>(), any::<u64>(), 0..3)),
         process_bytes_by_page_size in proptest::option::of(btree_map(any::<u64>(), any::<u64>(), 0..3)),
         (placed_bytes, peak_bytes, placed_blocks, recycled_bytes, pool_bytes) in any::<(u64, u64, u64, u64, u64)>(),
-        (recycled_blocks, held_bytes) in any::<(u64, u64)>(),
+        (recycled_blocks, held_bytes, own_policies) in any::<(u64, u64, u64)>(),
         threads in vec(thread(), 0..40),
     ) -> Obtained {
         Obtained {
             bytes_by_page_size, pool_bytes, bytes_by_node, placed_bytes, peak_bytes, placed_blocks, recycled_bytes,
-            recycled_blocks, held_bytes, process_bytes_by_page_size, threads,
+            recycled_blocks, held_bytes, process_bytes_by_page_size, threads, own_policies,
         }
     }
 }

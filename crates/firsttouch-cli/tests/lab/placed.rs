@@ -18,6 +18,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(Release::ALL.map(table));
     tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault")));
     tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault=background")));
+    tests.extend(Release::ALL.map(own_policy));
     tests.extend([full(), plugged()]);
     tests.extend([weighted(false), weighted(true)]);
     tests.extend(threads());
@@ -116,6 +117,26 @@ fn table(release: Release) -> Test {
     })
 }
 
+/// Memory is to be spread, and the program binds its own to one node.
+fn own_policy(release: Release) -> Test {
+    let runs = ["own-policy", "under-policy"].map(|what| placed("--memory interleave=all", "recycled", what));
+    let name = format!("run tells that the program has set a memory policy of its own (Linux {release})");
+    Test::new(name, Setting { release, ..Setting::of("two-node") }, runs.to_vec(), |_, ran| {
+        let [own, ours] = [&ran[0], &ran[1]].map(receipt);
+        assert_eq!(own["obtained"]["own_policies"], 1, "{own}");
+        let told = overridden(&own).unwrap_or_else(|| panic!("{own}"));
+        // Of 48 MiB.
+        assert!(told["bytes"].as_u64().unwrap() >= 22 << 20, "{own}");
+        assert!(told["remedy"].as_str().unwrap().contains("1 call of set_mempolicy"), "{own}");
+        assert!(overridden(&ours).is_none() && ours["obtained"].get("own_policies").is_none(), "{ours}");
+    })
+}
+
+/// What a receipt says of memory that lies elsewhere than asked.
+fn overridden(receipt: &Value) -> Option<&Value> {
+    receipt["shortfalls"].as_array()?.iter().find(|shortfall| shortfall["reason"] == "policy-overridden")
+}
+
 /// Fast memory of 256 MiB is preferred for 512: the rest is ordinary, and the receipt says so.
 fn full() -> Test {
     let table = "case demo --set table=512M --set reads=1000 --set order=8";
@@ -125,9 +146,7 @@ fn full() -> Test {
         let placed = bytes(&receipt);
         // The kernel keeps a part of the fast node for itself, now more, now less.
         assert!(placed[&1] > 128 * mib && placed[&0] >= 256 * mib, "{receipt}");
-        let mut reasons = receipt["shortfalls"].as_array().unwrap().iter();
-        let overridden = reasons.find(|shortfall| shortfall["reason"] == "policy-overridden");
-        assert!(overridden.unwrap()["bytes"].as_u64().unwrap() >= 256 * mib, "{receipt}");
+        assert!(overridden(&receipt).unwrap()["bytes"].as_u64().unwrap() >= 256 * mib, "{receipt}");
     })
 }
 

@@ -51,6 +51,7 @@ fn receipt(asked: &Placement, placed: u64, huge_share: f64) -> Receipt {
             held_bytes: placed / 2,
             threads: Vec::new(),
             process_bytes_by_page_size: Some(BTreeMap::from([(4096, 61 * MIB), (HUGE, huge)])),
+            own_policies: 0,
         }),
         cpus_obtained: None,
         tree: Some(tree(placed, if size >= HUGE { huge } else { 0 })),

@@ -1,4 +1,4 @@
-/* recycled [serial|phases|team|under-policy|held]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
+/* recycled [serial|phases|team|under-policy|own-policy|held]: blocks of malloc(3) that serve again, touched by whom and under what policy; says for each on which nodes
    it came to lie. CPU 0 is on the first node, CPU 2 on the second. */
 #include "numa.h"
 #include <pthread.h>
@@ -137,6 +137,11 @@ static void under_policy(void) {
     halves("halves");
 }
 
+/* On the second node, whatever it began with. */
+static void own_policy(void) {
+    block("bound", "bind", "1");
+}
+
 /* What of the memory the kernel may take (MADV_FREE) where a block was freed that can serve again. */
 static void held(void) {
     char line[256];
@@ -168,6 +173,8 @@ int main(int count, char **words) {
         team();
     else if (!strcmp(what, "under-policy"))
         under_policy();
+    else if (!strcmp(what, "own-policy"))
+        own_policy();
     else if (!strcmp(what, "held"))
         held();
     else
