@@ -239,3 +239,21 @@ pub(crate) fn warn_of_sharing(asked: &Placement, own: &Environment) {
         );
     }
 }
+
+/// Says that ranks without `--ranks` all write this file: once for a job, by its first, and not where the name is that rank's own.
+pub(crate) fn warn_of_one_file(file: &Path, own: &Environment) {
+    let Some(told) = Rank::of(own).filter(|told| told.rank == Some(0) && told.is_one_of_several()) else {
+        return;
+    };
+    let name = file.to_string_lossy();
+    let mut numbers = name.split(|c: char| !c.is_ascii_digit());
+    if export::is_stdout(file) || numbers.any(|number| number.parse() == Ok(0)) {
+        return;
+    }
+    let what = format!(
+        "{} runs several ranks, and each writes {}: the receipt of the last one to end stays",
+        told.launcher,
+        file.display()
+    );
+    output::warning(&what, Some("firsttouch run --ranks auto, which gathers those of all ranks"));
+}

@@ -31,6 +31,9 @@ pub(crate) fn run(run: &Run) -> Outcome {
     };
     if rank.is_none() && !run.quiet {
         ranks::warn_of_sharing(&asked, &own);
+        if let Some(file) = &run.receipt {
+            ranks::warn_of_one_file(file, &own);
+        }
     }
     if run.attachable && asked.via == Via::Supervise {
         return Err(Failure::message(

@@ -203,6 +203,14 @@ impl Rank {
         })
     }
 
+    /// Whether the launcher started this process beside others of the same job. A batch script of Slurm's is told how many tasks there will
+    /// be, and is none of them.
+    pub fn is_one_of_several(&self) -> bool {
+        let is_numbered_by = |variable| self.number.as_ref().is_some_and(|(name, _)| *name == variable);
+        let is_script = self.local_rank.is_none() && is_numbered_by("SLURM_PROCID");
+        !is_script && (self.size > Some(1) || self.local_size > Some(1))
+    }
+
     /// Whether masks of so many CPUs for each process of this machine cannot all be apart, because it has too few.
     pub fn must_share(&self, allowed: usize, online: usize) -> bool {
         let ranks = self.local_size.unwrap_or(1) as usize;
@@ -307,6 +315,19 @@ mod tests {
         assert!(four.must_share(8, 8) && four.must_share(3, 8) && !four.must_share(2, 8));
         let one = told("PMI_RANK=1 PMI_SIZE=4 MPI_LOCALRANKID=0 MPI_LOCALNRANKS=1").expect("told");
         assert!(!one.must_share(8, 8));
+    }
+
+    #[test]
+    fn who_is_alone_is_not_one_of_several() {
+        let several = |variables| told(variables).expect("told").is_one_of_several();
+        for job in ["PMI_RANK=0 PMI_SIZE=4", "PMIX_RANK=0 SLURM_NTASKS=2", "PALS_RANKID=0 PALS_LOCAL_SIZE=2"]
+        {
+            assert!(several(job), "{job}");
+        }
+        for alone in ["PMI_RANK=0 PMI_SIZE=1", "PMIX_RANK=0", "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=64"]
+        {
+            assert!(!several(alone), "{alone}");
+        }
     }
 
     proptest! {

@@ -232,6 +232,28 @@ fn who_is_no_rank_is_told_how_to_become_one() {
     assert_eq!(stderr(&alone(&["--ranks", "1", "--threads", "compact"], &hydra("0"))), "");
 }
 
+#[test]
+fn ranks_whose_receipts_are_one_file_are_told_so_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let of_rank = |rank: &str, name: &str, quiet: bool| {
+        let mut command = firsttouch();
+        command.args(["run", "--pages", "plain", "--receipt", name]).current_dir(&scratch);
+        command.args(quiet.then_some("--quiet")).args(["--", "true"]);
+        command.envs([("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", "4")]);
+        let output = command.output().unwrap();
+        assert_code(&output, 0);
+        stderr(&output)
+    };
+    let said = of_rank("0", "receipt.json", false);
+    for words in ["Open MPI runs several ranks", "receipt.json: the receipt of the last", "run --ranks auto"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+    assert_eq!(of_rank("1", "receipt.json", false), "", "one has said so");
+    assert_eq!(of_rank("0", "receipt.json", true), "");
+    assert_eq!(of_rank("0", "receipt.0.json", false), "", "the first one's own");
+}
+
 /// Ranks that share a search find what one process finds.
 pub(crate) fn shards_find_what_one_finds(launcher: Command, name: &str) {
     let folder = tempfile::tempdir().unwrap();
