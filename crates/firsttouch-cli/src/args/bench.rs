@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 /// Run reference workloads in their variants and under placements, and prove what each is worth
 ///
-/// Without CASE all of them. Each case says what it computes, in which parameters, and which limit of the machine bounds it; each run
+/// Without CASE all of them; each run of `disk` writes 256 MiB to /var/tmp, a file without a name that goes with it (32 MiB with --quick,
+/// or `--set disk.size=SIZE`). Each case says what it computes, in which parameters, and which limit of the machine bounds it; each run
 /// is a process of its own that times the workload alone, and measures that limit when it is done. The variants of a case, with what
 /// others would take instead (libraries, NumPy, R), are one family of comparisons, and the placements of its first variant
 /// another. All runs of a case have to come to the same result. Exit codes as those of `tune`.
