@@ -138,10 +138,11 @@ pub(crate) fn put_together(
         for (start, end) in ranges {
             seen.to = *start;
             while seen.to < *end {
+                seen.next(&mut account, *end)?;
+                // Only now: on a busy machine it may be that late before anything has been done.
                 if sys::now_ns() > end_ns {
                     return Some(seen);
                 }
-                seen.next(&mut account, *end)?;
             }
         }
         Some(seen)
