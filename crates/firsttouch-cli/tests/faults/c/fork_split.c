@@ -11,8 +11,8 @@
 #include "check.h"
 #include <pthread.h>
 
-static const size_t BYTES = 128 * MIB;
-static const size_t LATER = 32 * MIB;
+static const size_t BYTES = 64 * MIB;
+static const size_t LATER = 16 * MIB;
 
 static int gate[2];
 static char *block;
