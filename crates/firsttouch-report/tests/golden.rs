@@ -6,7 +6,7 @@ mod common;
 
 use firsttouch_documents::{BenchReport, JobRank, JobReport, SetupAction, SetupReport, to_json};
 use firsttouch_experiment::{ConfirmationState, Ratio};
-use firsttouch_placement::{Placement, Record};
+use firsttouch_placement::{Placement, Record, TuneReport};
 use firsttouch_report::live::Live;
 use firsttouch_report::{Style, csv, html, json, markdown, text};
 use std::path::PathBuf;
@@ -117,6 +117,13 @@ fn markdown_is_as_it_was() {
     expect("judged.md", &markdown::tune(&common::judged()));
 }
 
+/// The command by which the text says to run the program from now on, where something was confirmed to help.
+fn command_to_use(report: &TuneReport) -> Option<String> {
+    let told = text::tune(report, 160, Style::Plain);
+    let mut lines = told.lines().skip_while(|line| line.trim() != "from now on");
+    lines.nth(1).map(|line| line.trim().to_owned())
+}
+
 /// What was varied stands in every format, and the command to type holds the values.
 #[test]
 fn varied_values_are_as_they_were() {
@@ -127,7 +134,7 @@ fn varied_values_are_as_they_were() {
     let page = html::tune(&report);
     assert!(page.contains("Varied: threads (1, 2).") && page.contains("thp threads=2"), "{page}");
     assert_eq!(common::session_of(&json::tune(&report)), report);
-    let of = |recommended: &str| text::command_to_use(&common::varied::threads(recommended));
+    let of = |recommended: &str| command_to_use(&common::varied::threads(recommended));
     let of_placed = "firsttouch run --pages thp -- env OMP_NUM_THREADS=2 './a b'";
     assert_eq!(of("thp threads=2").as_deref(), Some(of_placed));
     // Values alone need nothing of ours.
@@ -321,17 +328,14 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
     let report = common::usual();
     let confirmed = report.confirmation.as_ref().unwrap().ratio.unwrap();
     assert!(text::verdict(&report).contains(&format!("{:.2} times faster", confirmed.value)));
-    assert_eq!(
-        text::command_to_use(&report).unwrap(),
-        "firsttouch run --pages thp --prefault -- Rscript lm.R"
-    );
+    assert_eq!(command_to_use(&report).unwrap(), "firsttouch run --pages thp --prefault -- Rscript lm.R");
     // The line of a launcher has it before the program of its ranks.
     let mut job = common::usual();
     let line = "mpirun -n 4 firsttouch run --quiet --pages thp --prefault --ranks auto -- ./a";
     let recommended = job.recommended.clone();
     let of_job = job.configurations.iter_mut().find(|one| Some(&one.name) == recommended.as_ref()).unwrap();
     of_job.command = Some(line.split(' ').map(str::to_owned).collect());
-    assert_eq!(text::command_to_use(&job).unwrap(), line);
+    assert_eq!(command_to_use(&job).unwrap(), line);
 
     let mut unconfirmed = common::usual();
     unconfirmed.confirmation = None;
@@ -342,6 +346,6 @@ fn the_figure_and_the_advice_come_from_the_confirmation_only() {
         common::refuted(ConfirmationState::Confirmed, None),
     ] {
         assert!(!text::verdict(&report).contains("times faster"), "{}", text::verdict(&report));
-        assert_eq!(text::command_to_use(&report), None);
+        assert_eq!(command_to_use(&report), None);
     }
 }

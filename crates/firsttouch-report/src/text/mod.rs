@@ -93,14 +93,6 @@ pub fn verdict(report: &TuneReport) -> String {
     verdict::headline(report).sentence.plain()
 }
 
-/// The command that runs the program as was confirmed; `None` where nothing was confirmed to help.
-pub fn command_to_use(report: &TuneReport) -> Option<String> {
-    match verdict::advice(report) {
-        Advice::Use(command) => Some(command),
-        Advice::AsItIs(_) | Advice::Open => None,
-    }
-}
-
 fn tone_of(outcome: Option<Verdict>) -> Option<Tone> {
     match outcome {
         Some(Verdict::Faster) => Some(Tone::Good),

@@ -142,7 +142,7 @@ fn threads_table(threads: &[ThreadReport]) -> Table {
         let obtained = thread.cpus_obtained.as_ref().map_or(UNKNOWN.to_owned(), |cpus| format_order(cpus));
         table.row(vec![
             Cell::new(thread.number.to_string()),
-            Cell::new(thread.name.as_deref().unwrap_or("(ended)")),
+            Cell::new(thread.name.as_deref().unwrap_or("(ended; as it was bound)")),
             Cell::new(thread.cpu_asked.map_or(UNKNOWN.to_owned(), |cpu| cpu.to_string())),
             Cell::new(obtained),
         ]);
