@@ -52,6 +52,7 @@ pub(crate) static EXECVPE: Next = Next::new(c"execvpe");
 pub(crate) static FEXECVE: Next = Next::new(c"fexecve");
 pub(crate) static SPAWN: Next = Next::new(c"posix_spawn");
 pub(crate) static SPAWNP: Next = Next::new(c"posix_spawnp");
+// Of glibc 2.39: found when it is called.
 pub(crate) static PIDFD_SPAWN: Next = Next::new(c"pidfd_spawn");
 pub(crate) static PIDFD_SPAWNP: Next = Next::new(c"pidfd_spawnp");
 pub(crate) static SPAWN_CHDIR: Next = Next::new(c"posix_spawn_file_actions_addchdir_np");
@@ -73,7 +74,8 @@ pub(crate) static INITGROUPS: Next = Next::new(c"initgroups");
 pub(crate) static UNSHARE: Next = Next::new(c"unshare");
 pub(crate) static SETNS: Next = Next::new(c"setns");
 
-/// Looks all of them up; done by the constructor.
+/// Looks up all that every C library has of those that the agent runs with; done by the constructor. For a name that is nowhere the C library
+/// makes words of what is wrong, in memory that it has from the program's own malloc, where that has one: before the program has begun.
 pub(crate) fn find_all() {
     let all = [
         &MALLOC_IN_FRONT,
@@ -93,8 +95,6 @@ pub(crate) fn find_all() {
         &FEXECVE,
         &SPAWN,
         &SPAWNP,
-        &PIDFD_SPAWN,
-        &PIDFD_SPAWNP,
         &SPAWN_CHDIR,
         &SPAWN_FCHDIR,
         &SYSCALL,

@@ -1,4 +1,4 @@
-/* A program with its own malloc: nothing of it may go to the C library or to a preloaded one. */
+/* A program with its own malloc: nothing of it may go to the C library or to a preloaded one, and nobody else may call it. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ void *realloc(void *block, size_t bytes) {
 }
 
 int main(void) {
-    unsigned long before = calls, sum = 0;
+    unsigned long sum = 0;
     for (int round = 0; round < 20; round++) {
         unsigned char *block = malloc(4 << 20);
         memset(block, round + 1, 4 << 20);
@@ -40,6 +40,6 @@ int main(void) {
         for (int at = 0; at < 4 << 20; at += 997) sum += block[at];
         free(block);
     }
-    printf("%lu calls, %lu frees, sum %lu\n", calls - before, frees, sum);
+    printf("%lu calls, %lu frees, sum %lu\n", calls, frees, sum);
     return 6;
 }
