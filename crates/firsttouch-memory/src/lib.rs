@@ -83,4 +83,4 @@ pub use resize::Resized;
 pub use settings::{Settings, Totals};
 pub use shares::Shares;
 pub use snapshot::{BlockInfo, forbidden};
-pub use span::may_be_placed;
+pub use span::{is_emulated, may_be_placed};

@@ -19,12 +19,26 @@ pub fn may_be_placed(address: *const u8) -> bool {
     address as usize >> REGION_SHIFT == REGION_BASE >> REGION_SHIFT
 }
 
+/// Whether the program is emulated (qemu-user): the pages are then the emulator's to get, which takes no advice, and before QEMU 8.0
+/// keeps 40 bytes for every page that is reserved. A kernel lays the first stack at the top of the addresses that there are, whatever their
+/// number; an emulator has it amid its own.
+pub fn is_emulated() -> bool {
+    // SAFETY: reads the auxiliary vector.
+    is_below_the_top(unsafe { libc::getauxval(libc::AT_RANDOM) } as usize)
+}
+
+/// Whether an address is not in the highest eighth of those of as many bits.
+fn is_below_the_top(address: usize) -> bool {
+    let top = usize::MAX.checked_shr(address.leading_zeros()).unwrap_or(0);
+    address < top / 8 * 7
+}
+
 /// What decides how much address space there is for a span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Physical memory of the machine.
     machine_bytes: usize,
-    /// There is a limit of address space or data, or the program locks all that is mapped.
+    /// There is a limit of address space or data, or the program locks all that is mapped, or an emulator counts the pages reserved.
     is_limited: bool,
     is_strict: bool,
 }
@@ -35,7 +49,7 @@ impl Room {
         Room {
             machine_bytes: machine_bytes(),
             // A limit on data counts no reservation, but not what is mapped in its place either, of which the program then has less.
-            is_limited: sys::mappings_are_limited(),
+            is_limited: sys::mappings_are_limited() || is_emulated(),
             is_strict: is_strict(),
         }
     }
@@ -139,5 +153,25 @@ fn machine_bytes() -> usize {
     match unsafe { sys::call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]) } {
         Ok(_) => (info.totalram as usize).saturating_mul(info.mem_unit as usize),
         Err(_) => GIGANTIC,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_stack_amid_the_addresses_is_an_emulators() {
+        // As Linux lays it on x86-64 (47 bits, once as far down as chance can), and on ARM (48, 39).
+        for of_kernel in [0x7ffe_e7a1_f249, 0x7ffc_0000_0000, 0xffff_f7a1_f249, 0x7f_e7a1_f249] {
+            assert!(!is_below_the_top(of_kernel), "{of_kernel:#x}");
+        }
+        // As QEMU 7.2 does for x86-64 and ARM, and 9.2.
+        for of_emulator in [0x40_0280_aa90, 0x55_0080_1a90, 0x2aaa_ab2a_b000, 0x4000_0080_1a90] {
+            assert!(is_below_the_top(of_emulator), "{of_emulator:#x}");
+        }
+        // Nothing is known.
+        assert!(!is_below_the_top(0));
+        assert!(!is_emulated());
     }
 }

@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use firsttouch_linux::sys;
 use firsttouch_memory::agent_settings::{AgentSettings, ENTRY};
-use firsttouch_memory::{Pages, Reason};
+use firsttouch_memory::{Pages, Reason, is_emulated};
 
 unsafe extern "C" {
     /// What at_quick_exit(3), which each program brings itself, calls in the C library.
@@ -24,9 +24,10 @@ pub(crate) extern "C" fn construct() {
     let is_foreign = behind::is_foreign() || !hooks::are_in_front();
     next::find_all();
     forks::follow();
-    // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down.
+    // The loader keeps preload libraries from setuid programs; should one come in all the same, stand down. What an emulator runs has its
+    // environment and the number of its process, and would speak for it.
     // SAFETY: reads the auxiliary vector.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 || is_emulated() {
         return;
     }
     let Some(settings) = environment::variable(ENTRY) else { return };

@@ -1,7 +1,7 @@
-//! Programs that bring their own allocator, or a sanitizer's: they are left alone, and the receipt says so.
+//! Programs that bring their own allocator, or a sanitizer's, or run under an emulator: they are left alone, and the receipt says so.
 
 use crate::requirements::{compiled, installed};
-use crate::subject::Subject;
+use crate::subject::{Receipt, Subject};
 use serde_json::Value;
 use std::process::Command;
 
@@ -153,4 +153,20 @@ fn programs_with_a_sanitizer_are_untouched_in_another_folder() {
             .argument(NAME)
             .same_with(&["--follow"]);
     }
+}
+
+/// An emulator hands its environment on, and with it the agent. Where QEMU keeps words of every page that is reserved, 80 MB became 3 GB;
+/// and a receipt of the emulated program's agent, which has the same process, told of pages that advice had never reached.
+#[test]
+fn an_emulated_program_is_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(emulator) = installed(&format!("qemu-{}", std::env::consts::ARCH)) else { return };
+    let Some(program) = compiled(folder.path(), "emulated", BLOCKS, &[]) else { return };
+    let Receipt(receipt) = Subject::new(emulator).argument(program).same_with_and_without();
+    let bytes = |at: &str| receipt.pointer(at).and_then(Value::as_u64);
+    assert!(bytes("/obtained/peak_bytes").is_none_or(|placed| placed < 8 << 20), "{receipt}");
+    assert!(
+        bytes("/tree/processes/0/peak_rss_bytes").is_some_and(|resident| resident < 1 << 30),
+        "{receipt}"
+    );
 }
