@@ -36,7 +36,7 @@ reasons! {
     ThpNever = "thp-never", "sudo firsttouch setup thp madvise --apply";
     /// `PR_SET_THP_DISABLE` is set for the process; it is inherited over fork and exec.
     ThpDisabledByPrctl = "thp-disabled-by-prctl",
-        "start the program from a shell or service that has not set PR_SET_THP_DISABLE (systemd: MemoryTHP=)";
+        "start the program from a shell or service that has not set PR_SET_THP_DISABLE (systemd: MemoryTHP=); if it sets it for itself, as MariaDB does: run --pages 2m";
     /// The allocation is smaller than one page of the size asked.
     TooSmall = "too-small",
         "nothing to mend: smaller than a page of that size; --min-size leaves such allocations out";
