@@ -19,7 +19,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault")));
     tests.extend(Release::ALL.map(|release| prefaulted(release, "--prefault=background")));
     tests.extend(Release::ALL.map(own_policy));
-    tests.extend([full(), plugged()]);
+    tests.extend([full(), demoted(), plugged()]);
     tests.extend([weighted(false), weighted(true)]);
     tests.extend(threads());
     tests.extend(as_numactl());
@@ -147,6 +147,25 @@ fn full() -> Test {
         // The kernel keeps a part of the fast node for itself, now more, now less.
         assert!(placed[&1] > 128 * mib && placed[&0] >= 256 * mib, "{receipt}");
         assert!(overridden(&receipt).unwrap()["bytes"].as_u64().unwrap() >= 256 * mib, "{receipt}");
+    })
+}
+
+/// Demotion heeds no policy: that is told before and after, and not that the node was full.
+fn demoted() -> Test {
+    let run = placed("--memory bind=0", "demoted", "");
+    let before = command(&["firsttouch", "explain", "--json", "--memory", "bind=0", "--", "sh"]);
+    Test::new("run tells what was demoted", Setting::of("cxl").newer(), vec![run, before], |_, ran| {
+        let (receipt, mib) = (receipt(&ran[0]), 1 << 20);
+        assert!(bytes(&receipt)[&2] >= 32 * mib, "{receipt}");
+        let mut reasons = receipt["shortfalls"].as_array().unwrap().iter();
+        let overridden = reasons.find(|shortfall| shortfall["reason"] == "policy-overridden").unwrap();
+        assert!(overridden["bytes"].as_u64().unwrap() >= 32 * mib, "{receipt}");
+        let remedy = overridden["remedy"].as_str().unwrap();
+        assert!(remedy.contains("demotion_enabled") && !remedy.contains("full"), "{remedy}");
+        succeeded(&ran[1]);
+        let explained: Value = serde_json::from_str(&ran[1].stdout).unwrap();
+        let mut findings = explained["findings"].as_array().unwrap().iter();
+        assert!(findings.any(|finding| finding["id"] == "demotion"), "{explained}");
     })
 }
 
