@@ -21,6 +21,7 @@ mod lines;
 mod needs;
 mod pages;
 mod plan;
+mod rivals;
 mod session;
 mod site;
 mod texts;

@@ -4,6 +4,7 @@ use crate::SetupError;
 use crate::asked::key_value;
 use crate::draft::{Draft, change};
 use crate::lines::Lines;
+use crate::rivals::{self, Reader};
 use crate::texts::{self, HEAD};
 use firsttouch_documents::{SetupChange, SetupKind};
 use firsttouch_linux::process::Stat;
@@ -72,7 +73,7 @@ pub(crate) fn plan(plan: &mut Draft<'_>) -> Result<(), SetupError> {
                 return Err(wrong(format!("{key} has to be from {} to {}", range.start(), range.end())));
             }
             let Some(before) = plan.site.value(SetupKind::Setting, file)? else {
-                return Err(wrong(format!("this kernel has no {file}")));
+                return Err(wrong(format!("there is no {file} here")));
             };
             if key == "overcommit" && number == STRICT && before.trim() != value {
                 room_to_allocate(plan)?;
@@ -185,6 +186,7 @@ fn at_login(plan: &mut Draft<'_>, limits: &[Limit], who: &[String]) -> Result<()
             let value = limit
                 .value
                 .map_or("unlimited".to_owned(), |value| value.div_ceil(limit.unit.max(1)).to_string());
+            rivals::tell(plan, Reader::PamLimits, LIMITS_CONF, &format!("{name} {word}"), &value);
             lines.push((known_by.clone(), known_by + &value));
         }
     }

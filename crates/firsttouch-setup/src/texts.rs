@@ -3,6 +3,7 @@
 use crate::SetupError;
 use crate::draft::{Draft, change};
 use crate::lines::Lines;
+use crate::rivals::{self, Reader};
 use firsttouch_documents::{SetupChange, SetupKind};
 use firsttouch_machine::page_word;
 
@@ -19,8 +20,14 @@ pub(crate) fn keep_settings(plan: &mut Draft<'_>, settings: &[(String, String)])
     let (mut by_sysctl, mut by_tmpfiles) = (Vec::new(), Vec::new());
     for (file, value) in settings {
         match sysctl(file) {
-            Some(name) => by_sysctl.push((format!("{name} = "), format!("{name} = {value}"))),
-            None => by_tmpfiles.push((format!("w {file} "), format!("w {file} - - - - {value}"))),
+            Some(name) => {
+                rivals::tell(plan, Reader::Sysctl, SYSCTL, &name, value);
+                by_sysctl.push((format!("{name} = "), format!("{name} = {value}")));
+            }
+            None => {
+                rivals::tell(plan, Reader::Tmpfiles, TMPFILES, file, value);
+                by_tmpfiles.push((format!("w {file} "), format!("w {file} - - - - {value}")));
+            }
         }
     }
     for (path, lines, why) in [
