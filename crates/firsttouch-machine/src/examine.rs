@@ -51,9 +51,14 @@ impl Machine {
         }
         let reader = Reader::new(root);
         if !proc {
-            reader.remark(
-                "/proc is missing: processor, kernel, limits and capabilities are unknown".to_owned(),
-            );
+            // Services with `ProcSubset=pid` see processes alone.
+            let what = match root.has("proc/self") {
+                true => {
+                    "/proc shows processes alone (subset=pid): processor, kernel and settings are unknown"
+                }
+                false => "/proc is missing: processor, kernel, limits and capabilities are unknown",
+            };
+            reader.remark(what.to_owned());
         }
         if !sys {
             reader.remark(NO_SYS.to_owned());

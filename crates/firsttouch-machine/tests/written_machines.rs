@@ -303,6 +303,10 @@ fn a_machine_without_proc_still_has_its_nodes() {
     assert_eq!(machine.memory_bytes, Some(6144 * MIB), "the sum of the nodes");
     assert_eq!((machine.cpu_model.as_deref(), machine.cpus_online), (None, Some(2)));
     assert!(machine.unreadable[0].starts_with("/proc is missing"));
+    written.file("proc/self/status", "Name:\tx\nMems_allowed_list:\t0-1\n");
+    let machine = read(&written);
+    assert!(machine.unreadable[0].starts_with("/proc shows processes alone"));
+    assert_eq!(machine.limits.allowed_nodes, Some(vec![0, 1]));
 }
 
 #[test]

@@ -92,7 +92,9 @@ impl LaunchError {
                 _ => "firsttouch status".to_owned(),
             },
             LaunchError::Kernel { source, .. } => match source.raw_os_error() {
-                Some(libc::EAGAIN) => "ulimit -u   # the number of processes may be limited".to_owned(),
+                Some(libc::EAGAIN) => {
+                    "ulimit -u   # the number of processes may be limited, also by pids.max of the control group".to_owned()
+                }
                 Some(libc::EMFILE | libc::ENFILE) => {
                     "ulimit -n   # the number of open files may be limited".to_owned()
                 }

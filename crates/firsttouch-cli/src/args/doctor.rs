@@ -57,7 +57,7 @@ pub(crate) struct Doctor {
     /// Look at another machine, as `status --machine` names it
     #[arg(long, value_name = "FILE|DESCRIPTION", conflicts_with = "root")]
     pub(crate) machine: Option<String>,
-    /// Look at these hosts: a file with one a line, or a list: `a,b,n[01-16]`. By ssh, unless --slurm or --mpi says otherwise
+    /// Look at these hosts: a file with one a line (`-`: standard input), or a list: `a,b,n[01-16]`. By ssh, unless --slurm or --mpi says otherwise
     #[arg(long, value_name = "FILE|LIST", conflicts_with_all = ["root", "machine"])]
     pub(crate) hosts: Option<String>,
     /// By srun: on --hosts, or else on the nodes of this job, or else of the cluster. SRUN is the command, with options of yours

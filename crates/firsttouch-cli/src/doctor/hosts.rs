@@ -15,7 +15,6 @@ use firsttouch_threads::at_once;
 use signal_hook::consts::SIGPIPE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -271,9 +270,7 @@ fn understood(answer: &Answer, limit: Duration) -> Result<DoctorHost, String> {
         End::Interrupted => return Err("interrupted".to_owned()),
     }
     let said = String::from_utf8_lossy(&answer.said);
-    // Files that a shell reads at a login may say something before.
-    let document = said.find("{\n").map(|at| &said[at..]);
-    let Some(document) = document else {
+    let Some(document) = document_in(&said) else {
         let why = match answer.said.is_empty() {
             true => answer.last_words(),
             false => {
@@ -293,9 +290,17 @@ fn understood(answer: &Answer, limit: Duration) -> Result<DoctorHost, String> {
     }
 }
 
-/// The hosts of a file, or of a list with commas.
+/// The document, from its first line to its last one. Files that a shell reads at a login may say something before, and what ends a
+/// job or a session after it.
+fn document_in(said: &str) -> Option<&str> {
+    let document = &said[said.find("{\n")?..];
+    Some(document.find("\n}\n").map_or(document, |end| &document[..end + 2]))
+}
+
+/// The hosts of a file, which may be a pipe, or of a list with commas.
 fn named_hosts(text: &str) -> Outcome<Vec<String>> {
-    let words: Vec<String> = if Path::new(text).is_file() {
+    let text = if text == "-" { "/dev/stdin" } else { text };
+    let words: Vec<String> = if fs::metadata(text).is_ok_and(|found| !found.is_dir()) {
         let content = fs::read_to_string(text).with_context(|| format!("cannot read {text}"))?;
         let lines = content.lines().map(|line| line.split('#').next().unwrap_or_default());
         // What follows the name in files of MPI tells how many processes may run there.
@@ -338,6 +343,17 @@ fn is_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_document_is_found_between_what_others_say() {
+        let document = "{\n  \"kind\": {\n  }\n}";
+        for (before, after) in [("", ""), ("", "\n"), ("Welcome to {n1}\n", "\n"), ("", "\nlogout {\n}\n")] {
+            assert_eq!(document_in(&format!("{before}{document}{after}")), Some(document), "{before}{after}");
+        }
+        assert_eq!((document_in("{\n  \"cut"), document_in("bash: {")), (Some("{\n  \"cut"), None));
+    }
 
     #[test]
     fn hosts_are_a_list_or_a_file() {
@@ -350,5 +366,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), "# mine\nn1 slots=4\n\nn[2-3]  # new\n").expect("it can be written");
         assert_eq!(of(file.path().to_str().expect("a path of ours")), Ok("n1 n2 n3".to_owned()));
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        writer.write_all(b"n4\nn5\n").expect("it is read");
+        drop(writer);
+        assert_eq!(of(&format!("/dev/fd/{}", reader.as_raw_fd())), Ok("n4 n5".to_owned()));
     }
 }
