@@ -46,10 +46,10 @@ impl Reader {
         let set_in = |(_, path): (String, String)| {
             let text = root.read(&path).ok().flatten()?;
             let mut values = text.lines().filter_map(|line| self.value(line, name));
-            let value = if before_ours { values.next() } else { values.last() }?;
+            let value = if before_ours { values.next() } else { values.next_back() }?;
             Some(Rival { path: format!("/{path}"), value })
         };
-        let rival = if before_ours { found.find_map(set_in) } else { found.filter_map(set_in).last() };
+        let rival = if before_ours { found.find_map(set_in) } else { found.filter_map(set_in).next_back() };
         rival.filter(|rival| rival.value != value)
     }
 
