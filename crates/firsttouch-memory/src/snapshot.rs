@@ -62,29 +62,30 @@ impl Snapshot {
         unreadable: false,
     };
 
-    /// Reads all placed memory: `live_bytes` of it in arenas of `span`, for which `asked` was asked.
+    /// Reads all placed memory into an empty one: `live_bytes` of it in arenas of `span`, for which `asked` was asked. It is not answered,
+    /// because it would be twice on the stack, of which threads have as little as 16 KiB.
     pub(crate) fn read(
+        &mut self,
         arenas: &[Option<Arena>],
         sparse: &Sparse,
         span: Option<&Span>,
         asked: Pages,
         evidence: Evidence,
         live_bytes: usize,
-    ) -> Snapshot {
+    ) {
         let reader = Reader::open();
-        let mut now = Snapshot { placed_bytes: live_bytes, unreadable: reader.is_none(), ..Snapshot::EMPTY };
+        (self.placed_bytes, self.unreadable) = (live_bytes, reader.is_none());
         let forbidden = forbidden(asked);
         let mut unexplained = 0;
         for arena in arenas.iter().flatten() {
-            unexplained += read_arena(arena, sparse, reader.as_ref(), asked, forbidden, &mut now);
+            unexplained += read_arena(arena, sparse, reader.as_ref(), asked, forbidden, self);
         }
         if unexplained > 0 {
-            evidence.explain(unexplained, asked, |reason, bytes| now.short(reason, bytes));
+            evidence.explain(unexplained, asked, |reason, bytes| self.short(reason, bytes));
         }
         if let Some(span) = span {
-            now.nodes = coverage::nodes(span.base, span.base + span.bytes());
+            self.nodes = coverage::nodes(span.base, span.base + span.bytes());
         }
-        now
     }
 
     /// Resident bytes in blocks. Where whole arenas are read (before Linux 6.7) what is held for reuse is among what was
@@ -141,7 +142,8 @@ pub fn forbidden(asked: Pages) -> Option<Reason> {
     }
 }
 
-/// Reads one arena; answers the bytes on small pages that are yet to be explained.
+/// Reads one arena; answers the bytes on small pages that are yet to be explained. Out of line, as what is read after it needs stack, too.
+#[inline(never)]
 fn read_arena(
     arena: &Arena,
     sparse: &Sparse,

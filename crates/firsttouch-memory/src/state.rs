@@ -519,7 +519,8 @@ impl Inner {
         }
         let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
         let evidence = Evidence::since(self.failures_before);
-        let now = Snapshot::read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
+        let mut now = Snapshot::EMPTY;
+        now.read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
         let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
         if is_more {
             self.snapshot = now;

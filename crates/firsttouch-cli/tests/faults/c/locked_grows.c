@@ -1,6 +1,7 @@
 // A block that the program has locked is locked as a whole when it has grown, and what it has left is locked no more: by the kernel's
 // own account, on which its limit (RLIMIT_MEMLOCK) depends.
 //# requires: root
+//# requires: pool2m=0
 //# once: what is locked
 //# bare:
 //# run: --pages thp

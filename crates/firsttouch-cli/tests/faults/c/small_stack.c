@@ -1,5 +1,6 @@
 // Threads with the smallest stack there is allocate, free, fork and start programs, and so does a handler of a signal, which then ends
 // the program; however many variables there are.
+//# requires: pool2m=16
 //# bare:
 //# bare: handler
 //# expect: exit=3
