@@ -1,7 +1,7 @@
 //! What the heap has the kernel tell it before it decides: how much memory there is, and how much the program has.
 //!
 //! In a program with several threads, reading takes another thread, with files of its own ([`apart_from`]). On a busy machine a new thread
-//! gets no processor for a tenth of a second (116 ms were seen with 14 threads for two processors); meanwhile nobody waits for the heap,
+//! may wait for a processor longer than a lock's holder is waited for (`patience`); meanwhile nobody waits for the heap,
 //! who would take one that holds it so long for stopped, and do without placed memory. So everything is read before the
 //! lock is taken for good, with what the heap knew then. A program of one thread reads where it needs it.
 

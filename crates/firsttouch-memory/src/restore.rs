@@ -10,6 +10,8 @@ use firsttouch_linux::sys::{self, Descriptor, open_to_read};
 
 /// After a fork, blocks are left alone for this long: most children exec or exit within it.
 const DELAY_NS: u64 = 100_000_000;
+/// So long nobody else begins: who does does not come back where the heap turns it away, and another goes on.
+const TURN_NS: u64 = 1_000_000_000;
 /// One call of the kernel's for so many bytes at most: it takes the longer the more it has to copy.
 const AT_ONCE: usize = 16 * HUGE;
 /// The kernel's entries for 2 MiB, which it walks through together however few are asked for: a page of them.
@@ -30,8 +32,8 @@ pub(crate) struct Restore {
     is_whole: bool,
     /// Some of it was another process's as well.
     is_shared: bool,
-    /// A thread is at it.
-    is_going_on: bool,
+    /// A thread is at it until this time at the latest.
+    taken_until_ns: u64,
 }
 
 /// What became of some ranges.
@@ -62,7 +64,7 @@ impl Restore {
         from: 0,
         is_whole: true,
         is_shared: false,
-        is_going_on: false,
+        taken_until_ns: 0,
     };
 
     /// The process has forked: from now on, what is written splits pages.
@@ -72,13 +74,13 @@ impl Restore {
 
     /// Whether it is time to begin, or to go on, and nobody does.
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        !self.is_going_on && self.due_ns.is_some_and(|due_ns| now_ns >= due_ns)
+        now_ns >= self.taken_until_ns && self.due_ns.is_some_and(|due_ns| now_ns >= due_ns)
     }
 
     /// Begins, or goes on, if it is time; one thread at a time.
     pub(crate) fn begin(&mut self, now_ns: u64) -> Option<Restore> {
         self.is_due(now_ns).then(|| {
-            self.is_going_on = true;
+            self.taken_until_ns = now_ns + TURN_NS;
             *self
         })
     }
@@ -95,7 +97,7 @@ impl Restore {
             *self = Restore::NOTHING;
             return false;
         };
-        self.is_going_on = false;
+        self.taken_until_ns = 0;
         self.from = seen.to;
         self.is_whole &= seen.is_whole;
         self.is_shared |= seen.is_shared;
@@ -224,6 +226,8 @@ mod tests {
         assert!(!restore.is_due(DELAY_NS) && restore.is_due(1000 + DELAY_NS));
         assert!(restore.begin(DELAY_NS).is_none() && restore.begin(1000 + DELAY_NS).is_some());
         assert!(restore.begin(1000 + DELAY_NS).is_none());
+        // Who was turned away says nothing.
+        assert!(restore.begin(1000 + DELAY_NS + TURN_NS).is_some());
         let mut now_ns = 1000 + DELAY_NS;
         for round in 1..5 {
             assert!(!restore.note(Some(Seen { is_whole: false, is_shared: true, ..seen }), false, now_ns));

@@ -290,7 +290,7 @@ fn understood(answer: &Answer, limit: Duration) -> Result<DoctorHost, String> {
     }
 }
 
-/// The document, from its first line to its last one. Files that a shell reads at a login may say something before, and what ends a
+/// The JSON document of a host in what it said, from its first line to its last one. Files that a shell reads at a login may say something before, and what ends a
 /// job or a session after it.
 fn document_in(said: &str) -> Option<&str> {
     let document = &said[said.find("{\n")?..];

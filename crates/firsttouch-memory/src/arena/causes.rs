@@ -74,8 +74,8 @@ impl Arena {
 
     /// Makes the chunks of `[from, until)`, which are free, anew that are known to be split, so that the next block has huge pages there.
     ///
-    /// To create and clear a huge page costs some 150 µs more than to write to pages that are there; small ones cost every later owner
-    /// 25 to 100 ns at each random read. It is not done by `MADV_DONTNEED`: before Linux 6.14 the kernel keeps the table of a chunk's small
+    /// To create and clear a huge page costs more than to write to pages that are there, once; small ones cost every later owner at each
+    /// random read. It is not done by `MADV_DONTNEED`: before Linux 6.14 the kernel keeps the table of a chunk's small
     /// pages, and what is touched after that is on small ones again.
     pub(crate) fn renew_split(&mut self, from: Page, until: Page) {
         // Without a reservation free chunks are not held.

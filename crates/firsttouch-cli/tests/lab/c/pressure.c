@@ -1,24 +1,16 @@
 /* pressure: three threads fill blocks of malloc(3), look at them again and free them, while their control group is short of memory from time
    to time and the kernel balances nodes; says how many were looked at, and what of a block that lives is lost. */
-#include "numa.h"
+#include "group.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 
-#define GROUP "/sys/fs/cgroup/pressure"
+#define GROUP GROUPS "/pressure"
 #define MOST (8UL << 20)
 /* Who has more than its group is slowed down by the kernel, more and more. */
 enum { THREADS = 3, BLOCKS = 6, TURNS = 12, WHILE_SHORT = 4, BETWEEN = 60 };
 
 static atomic_ulong seen;
 static atomic_int ended;
-
-static void set(const char *file, const char *text) {
-    FILE *out = fopen(file, "w");
-    if (!out || fputs(text, out) < 0 || fclose(out))
-        give_up(file);
-}
 
 static void look(const char *block, size_t bytes, char mark) {
     for (size_t at = 0; at < bytes; at += PAGE)
@@ -53,13 +45,7 @@ static void *work(void *number) {
 
 int main(void) {
     pthread_t threads[THREADS];
-    char self[32];
-    mount("none", "/sys/fs/cgroup", "cgroup2", 0, NULL);
-    set("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-    if (mkdir(GROUP, 0755))
-        give_up("mkdir");
-    snprintf(self, sizeof self, "%d", getpid());
-    set(GROUP "/cgroup.procs", self);
+    enter_group(GROUP);
     set("/proc/sys/kernel/numa_balancing", "1");
     for (size_t number = 0; number < THREADS; number++)
         if (pthread_create(&threads[number], NULL, work, (void *)number))
