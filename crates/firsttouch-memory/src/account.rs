@@ -4,11 +4,14 @@ use crate::coverage::Reader;
 use crate::evidence::Reasons;
 use crate::extents::Extents;
 use crate::heap::Heap;
+use crate::lines::apart_from;
+use crate::lock::Guard;
 use crate::pages::{BASE, Pages};
 use crate::reason::Reason;
 use crate::record::{More, RecordFile};
 use crate::settings::Totals;
 use crate::snapshot::BlockInfo;
+use crate::state::Inner;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
@@ -90,10 +93,19 @@ impl Heap {
 
     /// Writes the record of a program that ends now, if one is wanted, with the lines that `more` adds.
     pub fn finish_record(&self, more: More<'_>) {
-        if self.is_whole()
-            && let Some(mut inner) = self.lock().try_lock(TRIES_AT_EXIT)
-        {
-            inner.finish_record(more);
+        if !self.is_whole() {
+            return;
+        }
+        let enter = || self.lock().try_lock(TRIES_AT_EXIT);
+        let Some(inner) = enter() else { return };
+        let finish = |mut inner: Guard<'_, Inner>| inner.finish_record(more);
+        if !inner.has_threads {
+            return finish(inner);
+        }
+        drop(inner);
+        // Where there can be no thread for it, the record is worth more than the numbers of files of a program that ends.
+        if apart_from(true, || enter().map(finish)).is_none() {
+            enter().map(finish);
         }
     }
 }

@@ -3,7 +3,8 @@
 //! In a program with several threads, reading takes another thread, with files of its own ([`apart_from`]). On a busy machine a new thread
 //! may wait for a processor longer than a lock's holder is waited for (`patience`); meanwhile nobody waits for the heap,
 //! who would take one that holds it so long for stopped, and do without placed memory. So everything is read before the
-//! lock is taken for good, with what the heap knew then. A program of one thread reads where it needs it.
+//! lock is taken for good, with what the heap knew then. What is read for the record must be of one moment with the tables of blocks: there the other
+//! thread takes the lock, when it has a processor. A program of one thread reads where it needs it.
 
 use crate::capacity::Capacity;
 use crate::failures::{Failures, Of};
@@ -44,9 +45,32 @@ impl Heap {
         Some(inner)
     }
 
+    /// Before placed memory becomes less, or moves: reads it, if there is a record of it and more than the last reading saw.
+    /// Threads wait for each other's readings, lest memory of theirs were gone by then.
+    pub(crate) fn looked<'heap>(
+        &'heap self,
+        mut inner: Guard<'heap, Inner>,
+        enter: impl Fn() -> Option<Guard<'heap, Inner>>,
+    ) -> Option<Guard<'heap, Inner>> {
+        if !inner.look_is_due() {
+            return Some(inner);
+        }
+        if !inner.has_threads {
+            inner.look_at_peak();
+            return Some(inner);
+        }
+        drop(inner);
+        apart_from(true, || {
+            let mut inner = self.enter().filter(|inner| inner.look_is_due())?;
+            inner.look_at_peak();
+            Some(())
+        });
+        enter()
+    }
+
     /// [Enters](Heap::enter) to free a block of the caller's.
     pub(crate) fn enter_to_free(&self, address: *const u8) -> Option<Guard<'_, Inner>> {
-        let mut inner = self.enter()?;
+        let mut inner = self.looked(self.enter()?, || self.enter())?;
         if inner.has_threads && inner.reads_to_free(address) {
             inner = self.learn_footprint(inner, Why::Freed, || self.enter())?;
         }
@@ -118,6 +142,7 @@ impl Inner {
 mod tests {
     use super::*;
     use crate::lines::waits;
+    use crate::record::RecordFile;
     use crate::settings::Settings;
     use std::sync::mpsc::channel;
     use std::thread;
@@ -157,6 +182,8 @@ mod tests {
         let large = others_go_on_while(&heap, || heap.allocate(64 * MIB, 16, false) as usize);
         assert!(first > 0 && large > 0);
         assert!(others_go_on_while(&heap, || heap.free(large as *mut u8)));
-        assert!(heap.free(first as *mut u8));
+        // And all of it before it becomes less, where there is a record; nobody writes it here.
+        heap.record_to(RecordFile::of(b"/proc/none\0".to_vec().leak()).unwrap(), false);
+        assert!(others_go_on_while(&heap, || heap.free(first as *mut u8)));
     }
 }

@@ -41,7 +41,7 @@ impl Write for Writer {
 }
 
 /// Hands over lines that somebody else knows.
-pub(crate) type More<'a> = &'a dyn Fn(&mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result;
+pub(crate) type More<'a> = &'a (dyn Fn(&mut dyn FnMut(RecordLine<'_>) -> fmt::Result) -> fmt::Result + Sync);
 
 /// What a record says.
 pub(crate) struct Record<'a> {

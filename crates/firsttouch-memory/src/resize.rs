@@ -42,7 +42,8 @@ impl Heap {
     /// The block must be live and nobody may use it during the call.
     pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
         // Without the heap the block would have to be copied out of it.
-        let inner = self.enter_to_take(bytes).or_else(|| self.enter_to_save(self.usable_bytes(address)?));
+        let again = || self.enter_to_save(self.usable_bytes(address)?);
+        let inner = self.enter_to_take(bytes).or_else(again).and_then(|inner| self.looked(inner, again));
         let Some(mut inner) = inner else { return Resized::NoRoom };
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let run = address as usize - usize::from(block.offset);
@@ -51,7 +52,6 @@ impl Heap {
             return Resized::NoRoom;
         }
         if wanted <= pages {
-            inner.look_before_less();
             inner.totals.live_bytes = inner.totals.live_bytes - block.bytes + bytes;
             inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
             if let Some(arena) = &mut inner.arenas[slot] {
@@ -98,7 +98,6 @@ impl Heap {
         let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase, pages) else {
             return Resized::NoRoom;
         };
-        inner.look_before_less();
         // The old run is a block of no bytes from now on, which is freed when its contents are elsewhere.
         inner.totals.live_bytes -= block.bytes;
         inner.totals.live_blocks += 1;
@@ -190,7 +189,6 @@ impl Heap {
         if block.altered {
             return Resized::NoRoom;
         }
-        inner.look_before_less();
         let Some(taken) = inner.relocate(slot, start, pages, wanted) else { return Resized::NoRoom };
         inner.totals.live_bytes -= block.bytes;
         inner.count_taken(&taken, bytes);

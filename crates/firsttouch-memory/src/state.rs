@@ -131,7 +131,6 @@ impl Inner {
     /// Frees a block; false if there is none at that address.
     pub(crate) fn free(&mut self, address: *const u8) -> bool {
         let Some((slot, start, pages, block)) = self.find(address) else { return false };
-        self.look_before_less();
         self.totals.live_bytes -= block.bytes;
         self.totals.live_blocks -= 1;
         if !self.confined {
@@ -496,15 +495,16 @@ impl Inner {
         self.arenas.iter().flatten().any(|arena| arena.covers(address))
     }
 
-    /// Called before placed memory becomes less: reads it if there is more than the last reading saw.
-    pub(crate) fn look_before_less(&mut self) {
-        if self.record_file.is_none() || self.totals.live_bytes / 33 * 32 < self.snapshot.resident_bytes() {
-            return;
-        }
+    /// Whether placed memory is to be read for the record before it becomes less: there is more than the last reading saw.
+    pub(crate) fn look_is_due(&self) -> bool {
+        self.record_file.is_some()
+            && self.totals.live_bytes / 33 * 32 >= self.snapshot.resident_bytes()
+            && sys::now_ns() >= self.next_look_ns
+    }
+
+    /// Reads it, and writes that down.
+    pub(crate) fn look_at_peak(&mut self) {
         let before = sys::now_ns();
-        if before < self.next_look_ns {
-            return;
-        }
         if self.look() {
             self.write_record(false, &|_| Ok(()));
         }
