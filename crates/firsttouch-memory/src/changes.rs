@@ -52,6 +52,15 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
     if matches!(number, libc::SYS_set_mempolicy | libc::SYS_mbind) {
         heap.note_policy();
     }
+    // NumPy asks for huge pages for each of its large arrays.
+    if number == libc::SYS_madvise
+        && third as c_int == libc::MADV_HUGEPAGE
+        && let Some(end) = end_of_pages(first, second)
+        && let Some(backing) = heap.asks_huge(first, end)
+    {
+        // On reserved pages it has no effect, and of a part of one the kernel refuses it, as it would not of the program's own memory.
+        return backing.is_reserved_pool();
+    }
     match number {
         libc::SYS_mprotect
         | libc::SYS_pkey_mprotect
@@ -167,12 +176,16 @@ fn discards(advice: c_int) -> bool {
     matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE)
 }
 
+/// The end of a range of whole pages; what is none, the kernel tells.
+fn end_of_pages(address: usize, bytes: usize) -> Option<usize> {
+    let end = address.checked_add(bytes.checked_next_multiple_of(BASE)?)?;
+    (end > address && address.is_multiple_of(BASE)).then_some(end)
+}
+
 /// Discards a range of a block on reserved pages, and answers whether that was one. The kernel discards whole ones of these (Linux
 /// 5.18); of a part it says that it has done so, or refuses, and the program counts on zeroes there.
 fn discard(heap: &Heap, address: usize, bytes: usize, advice: c_int) -> bool {
-    let end = bytes.checked_next_multiple_of(BASE).and_then(|bytes| address.checked_add(bytes));
-    // What is no range, the kernel tells.
-    let Some(end) = end.filter(|end| *end > address && address.is_multiple_of(BASE)) else { return false };
+    let Some(end) = end_of_pages(address, bytes) else { return false };
     if !heap.is_on_reserved_pages(address, end) {
         return false;
     }

@@ -406,6 +406,14 @@ impl Heap {
         }
     }
 
+    /// Whether huge pages, which the program asks for in a range, are asked for there already, and of which kind.
+    pub(crate) fn asks_huge(&self, address: usize, end: usize) -> Option<Backing> {
+        if !self.owns(address as *const u8) {
+            return None;
+        }
+        self.enter()?.asks_huge(address, end)
+    }
+
     /// Notes that the program sets a memory policy itself.
     pub(crate) fn note_policy(&self) {
         // That of a child of vfork(2) is not this program's.

@@ -11,6 +11,7 @@
 use crate::arena::Arena;
 use crate::capacity::Capacity;
 use crate::pages::{BASE, HUGE, Page};
+use core::ops::Range;
 use firsttouch_linux::sys;
 
 const CHUNK: Page = (HUGE / BASE) as Page;
@@ -191,6 +192,21 @@ impl Sparse {
             self.count += 1;
             chunk += 1;
         }
+    }
+
+    /// What is a probe in a range of pages is none any more.
+    pub(crate) fn end_in(&mut self, arena: &mut Arena, range: Range<Page>) {
+        let mut kept = 0;
+        for index in 0..self.count {
+            let probe = self.probes[index];
+            if probe < range.end && range.start < probe + CHUNK {
+                arena.end_probe(probe);
+                continue;
+            }
+            self.probes[kept] = probe;
+            kept += 1;
+        }
+        self.count = kept;
     }
 
     /// Pages were moved to another place, and their mapping with them: what were probes there is gone, and those that were

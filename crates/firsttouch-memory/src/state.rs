@@ -446,6 +446,20 @@ impl Inner {
         self.arenas.iter_mut().flatten().for_each(|arena| arena.set_altered(address, end, reach));
     }
 
+    /// Whether huge pages are asked for in all of a range already, which lies in a block whose mapping the program has not changed. As the
+    /// program wants them itself, nothing is watched there any more.
+    pub(crate) fn asks_huge(&mut self, address: usize, end: usize) -> Option<Backing> {
+        let is_asked = |arena: &Arena| {
+            let block = arena.block_over(address, end).filter(|block| !block.altered);
+            block.is_some() && arena.advice() == libc::MADV_HUGEPAGE
+        };
+        let slot = self.arenas.iter().position(|arena| arena.as_ref().is_some_and(is_asked))?;
+        if let Some((arena, sparse)) = self.watched(slot) {
+            sparse.end_in(arena, arena.page(address)..arena.page(end));
+        }
+        Some(Backing::ALL[slot])
+    }
+
     /// Notes that the program puts something of its own into `[address, end)`, or is about to (`is_ahead`): what is free there is
     /// left to it.
     pub(crate) fn set_replaced(&mut self, address: usize, end: usize, is_ahead: bool) {

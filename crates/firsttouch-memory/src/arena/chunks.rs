@@ -71,7 +71,7 @@ impl Arena {
     }
 
     /// The advice for memory that is mapped anew.
-    pub(super) fn advice(&self) -> i32 {
+    pub(crate) fn advice(&self) -> i32 {
         if self.backing == Backing::Base || self.small { libc::MADV_NOHUGEPAGE } else { libc::MADV_HUGEPAGE }
     }
 
