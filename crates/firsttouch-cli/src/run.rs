@@ -7,8 +7,9 @@ use crate::{export, measure, program, ranks};
 use anyhow::Context;
 use firsttouch_documents::{JobRank, to_json};
 use firsttouch_launch::{Gathering, Manner, Start, Subject, Waiting, run_once, worker_advice};
+use firsttouch_linux::trials::may_leave_capabilities;
 use firsttouch_machine::{Root, StatusReport};
-use firsttouch_placement::{Placement, Profile, Reason, Resolved, Via, format_order};
+use firsttouch_placement::{Placement, Prefault, Profile, Reason, Resolved, Via, format_order};
 use firsttouch_process::Stream;
 use std::fs::File;
 use std::io::Read;
@@ -41,6 +42,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
         )
         .hint("attach needs no preparation where pages can be collapsed from outside"));
     }
+    let attachable = spare_threads(&mut asked, run)?;
     let shortfall = reach(&subject, &asked, run)?;
     if shortfall.is_none() {
         look_for_pages(&asked, &resolved, run)?;
@@ -58,7 +60,7 @@ pub(crate) fn run(run: &Run) -> Outcome {
     };
     let start = match shortfall {
         Some(reason) => Start::unreached(&subject, own, &asked, resolved, reason),
-        None => Start::placed(&subject, own, &asked, resolved, run.attachable).map_err(Failure::hinted)?,
+        None => Start::placed(&subject, own, &asked, resolved, attachable).map_err(Failure::hinted)?,
     };
     if run.receipt.is_none() && !start.is_supervised() {
         // Becomes the program; what comes back is why that failed.
@@ -141,6 +143,32 @@ pub(crate) fn profile(file: &Path) -> Outcome<Profile> {
     let text = String::from_utf8(bytes).with_context(|| format!("{shown} is not text"))?;
     Profile::parse(&text)
         .map_err(|error| Failure::hinted(error).context(format!("cannot use the profile {shown}")))
+}
+
+/// Leaves out what the agent has threads of its own for, where a filter of system calls kills them and the program with them; with `--strict` it
+/// must not be. Answers whether there is to be a control channel.
+fn spare_threads(asked: &mut Placement, run: &Run) -> Outcome<bool> {
+    let is_background = asked.prefault == Prefault::Background;
+    if !(run.attachable || is_background) || may_leave_capabilities() {
+        return Ok(run.attachable);
+    }
+    let left_out = match (run.attachable, is_background) {
+        (true, true) => "--attachable and --prefault=background",
+        (true, false) => "--attachable",
+        (false, _) => "--prefault=background",
+    };
+    let what = "a sandbox (seccomp) kills threads that give up their capabilities (capset)";
+    let remedy = "SystemCallFilter=capset, or SystemCallErrorNumber=EPERM, in a unit of systemd";
+    if run.strict {
+        return Err(Failure::message(format!("{what}, as those of {left_out} do")).hint(remedy));
+    }
+    if !run.quiet {
+        output::warning(&format!("{what}: {left_out} is left out"), Some(remedy));
+    }
+    if is_background {
+        asked.prefault = Prefault::No;
+    }
+    Ok(false)
 }
 
 /// Whether the means reaches the program; with `--strict` it must.

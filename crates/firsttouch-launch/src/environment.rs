@@ -1,6 +1,7 @@
 //! What a placement changes in the environment of the program.
 
 use crate::alternatives::{NotInstalled, Variable};
+use firsttouch_linux::trials;
 use firsttouch_memory::agent_settings::{AgentSettings, Numbers, VARIABLE};
 use firsttouch_memory::object_places::{self, ObjectPlace};
 use firsttouch_memory::{NodePolicy, Settings};
@@ -106,6 +107,7 @@ pub(crate) fn agent_settings<'a>(
             max_bytes: placement.max_size.map_or(usize::MAX, bytes),
             zero: placement.zero,
             shares: resolved.memory.of_agent(),
+            may_ask_for_residency: trials::may_ask_for_residency(),
             ..standard.memory
         },
         prefault: placement.prefault,

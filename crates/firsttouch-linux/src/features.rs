@@ -76,6 +76,17 @@ fn collapse_parent() -> Answer {
     asked
 }
 
+/// What a probe finds, unless a filter of system calls kills who makes it.
+fn spared<T>(probe: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    if trials::is_deadly(|| {
+        let _ = probe();
+        Ok(0)
+    }) {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    probe()
+}
+
 /// Whether a mapping may carry the policy of weighted interleaving (Linux 6.9).
 pub fn weighted_interleave() -> io::Result<()> {
     mapping_policy(Mode::WeightedInterleave)
@@ -87,14 +98,20 @@ pub fn preferred_many() -> io::Result<()> {
 }
 
 fn mapping_policy(mode: Mode) -> io::Result<()> {
-    let memory = Scratch::new(page_bytes())?;
-    let nodes = answer(numa::allowed_nodes())?;
-    answer(numa::set_policy_of(memory.address, memory.bytes, mode, &nodes)).map(drop)
+    spared(|| {
+        let memory = Scratch::new(page_bytes())?;
+        let nodes = answer(numa::allowed_nodes())?;
+        answer(numa::set_policy_of(memory.address, memory.bytes, mode, &nodes)).map(drop)
+    })
 }
 
 /// How many instructions the processor counted over a short loop. A virtual machine may accept the counter and
 /// count nothing, so only a number above zero means that there are counters.
 pub fn hardware_counter() -> io::Result<u64> {
+    spared(counted)
+}
+
+fn counted() -> io::Result<u64> {
     const PERF_TYPE_HARDWARE: u64 = 0;
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_FLAG_FD_CLOEXEC: usize = 8;

@@ -1,8 +1,11 @@
 //! Which calls of placement a sandbox lets through, found by making them in a child that can be spared: a filter may
 //! refuse a call, pretend that it does not exist, or kill who makes it.
 
+use crate::socket;
 use crate::sys::{self, Answer};
+use std::fs;
 use std::io;
+use std::sync::OnceLock;
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +35,45 @@ pub fn placement_calls() -> io::Result<Vec<(&'static str, Trial)>> {
     CALLS.iter().map(|(name, call)| Ok((*name, in_child(*call)?))).collect()
 }
 
-/// What becomes of a call in a child.
-pub(crate) fn in_child(call: Call) -> io::Result<Trial> {
+/// Whether a filter of system calls (seccomp) decides about those of this process.
+fn is_filtered() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    status.lines().filter_map(|line| line.strip_prefix("Seccomp:")).any(|mode| mode.trim() != "0")
+}
+
+/// Whether a filter kills who makes these calls, as systemd's `SystemCallFilter=` does unless it is told otherwise. Only where there
+/// is a filter a child has to find out, of which the kernel's log tells.
+pub fn is_deadly(calls: impl FnOnce() -> Answer) -> bool {
+    is_filtered() && matches!(in_child(calls), Ok(Trial::Killed(_)))
+}
+
+/// Whether who asks which pages are in memory (mincore(2)) is let live. A filter stays: it is found out once.
+pub fn may_ask_for_residency() -> bool {
+    static MAY: OnceLock<bool> = OnceLock::new();
+    *MAY.get_or_init(|| !is_deadly(|| sys::resident_pages(scratch()?, &mut [0])))
+}
+
+/// Whether a thread that gives up its capabilities is let live.
+pub fn may_leave_capabilities() -> bool {
+    !is_deadly(socket::leave_capabilities)
+}
+
+/// Whether who sets how it is scheduled is let live.
+pub fn may_be_scheduled() -> bool {
+    !is_deadly(|| {
+        let priority = 0;
+        // SAFETY: schedules this child as others are; the kernel reads one number.
+        unsafe {
+            sys::call(
+                libc::SYS_sched_setscheduler,
+                [0, libc::SCHED_OTHER as usize, &raw const priority as usize, 0, 0, 0],
+            )
+        }
+    })
+}
+
+/// What becomes of calls in a child.
+pub(crate) fn in_child(calls: impl FnOnce() -> Answer) -> io::Result<Trial> {
     // SAFETY: the child makes system calls of its own and ends; it runs nothing that a lock of another thread could
     // stop.
     let child = unsafe { libc::fork() };
@@ -46,7 +86,7 @@ pub(crate) fn in_child(call: Call) -> io::Result<Trial> {
             // SAFETY: the kernel reads the structure; only this child is limited.
             let _ = unsafe { sys::call(libc::SYS_prlimit64, arguments) };
             // Error numbers are below 134 and so fit into an exit status.
-            sys::exit_now(call().err().unwrap_or(0))
+            sys::exit_now(calls().err().unwrap_or(0))
         }
         child => loop {
             let mut status = 0;

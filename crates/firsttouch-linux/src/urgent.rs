@@ -2,6 +2,7 @@
 
 use crate::clock::thread_processor_time;
 use crate::root::Root;
+use crate::trials;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -56,7 +57,8 @@ impl Precedence {
             text.trim().parse::<i64>().ok()
         };
         let share = setting("sched_rt_runtime_us").zip(setting("sched_rt_period_us"));
-        let allowed = share.is_some_and(|(runtime_us, period_us)| is_enough(runtime_us, period_us));
+        let is_usual = share.is_some_and(|(runtime_us, period_us)| is_enough(runtime_us, period_us));
+        let allowed = is_usual && trials::may_be_scheduled();
         Precedence { ration: Mutex::new(allowed.then(|| Ration::full(Instant::now()))) }
     }
 

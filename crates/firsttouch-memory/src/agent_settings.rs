@@ -2,7 +2,7 @@
 //! of the environment, words `key=value`.
 //!
 //! ```text
-//! pid=0000004711 pages=thp min=1048576 max=18446744073709551615 prefault=0 follow=0 zero=1 recycle=0 shares=0:2,1:1 cpus=4-7,0 skip=1-3 attachable=1 record=/path
+//! pid=0000004711 pages=thp min=1048576 max=18446744073709551615 prefault=0 follow=0 zero=1 recycle=0 shares=0:2,1:1 cpus=4-7,0 skip=1-3 resident=0 attachable=1 record=/path
 //! ```
 //!
 //! Only `pid` and `pages` are always there; `record`, if it is, is last and goes to the end of the value.
@@ -106,12 +106,13 @@ impl<'a> AgentSettings<'a> {
                 "skip" => asked.skip = Numbers::parse(value)?,
                 "prefault" => asked.prefault = Prefault::of(number()?)?,
                 "follow" => asked.follow = number()? == 1,
+                "resident" => asked.memory.may_ask_for_residency = number()? == 1,
                 "attachable" => asked.attachable = number()? == 1,
                 _ => return None,
             }
         }
         // What is created before it is touched is wanted whole, where there is room for it.
-        asked.memory.may_be_sparse = asked.prefault == Prefault::No;
+        asked.memory.may_be_sparse = asked.prefault == Prefault::No && asked.memory.may_ask_for_residency;
         (asked.memory.min_bytes <= asked.memory.max_bytes).then_some(asked)
     }
 
@@ -143,6 +144,9 @@ impl<'a> AgentSettings<'a> {
             if !numbers.is_empty() {
                 write!(out, " {key}={numbers}")?;
             }
+        }
+        if !self.memory.may_ask_for_residency {
+            write!(out, " resident=0")?;
         }
         if self.attachable {
             write!(out, " attachable=1")?;
@@ -248,6 +252,7 @@ mod tests {
                 zero: true,
                 shares: Shares::of(&[(0, 5), (2, 1)]).unwrap(),
                 may_be_sparse: false,
+                may_ask_for_residency: false,
                 may_exceed_memory: true,
                 ..Settings::STANDARD
             },
@@ -260,7 +265,7 @@ mod tests {
         };
         let text = written(&asked);
         assert_eq!(AgentSettings::parse(&text), Some(asked));
-        let words = b" shares=0:5,2:1 cpus=4-7,0 skip=1,3 attachable=1 record=/tmp/a b=\xff";
+        let words = b" shares=0:5,2:1 cpus=4-7,0 skip=1,3 resident=0 attachable=1 record=/tmp/a b=\xff";
         assert!(text.ends_with(words), "{}", text.escape_ascii());
     }
 

@@ -25,6 +25,8 @@ pub struct Settings {
     /// The program may touch little of what it allocates: that is found out, and then left on small pages. For programs that know
     /// nothing of the heap; who asks for huge pages gets them.
     pub may_be_sparse: bool,
+    /// The kernel may be asked which pages are in memory (mincore(2)): a filter of system calls may kill who does.
+    pub may_ask_for_residency: bool,
     /// The program may allocate more than there is memory, on the machine or in its control groups: what is not touched by then is left on
     /// small pages, because it cannot be used as a whole.
     pub may_exceed_memory: bool,
@@ -42,6 +44,7 @@ impl Settings {
         idle_ns: 10_000_000_000,
         zero: false,
         may_be_sparse: false,
+        may_ask_for_residency: true,
         may_exceed_memory: false,
         shares: Shares::NONE,
     };

@@ -2,6 +2,7 @@
 //! and the CPUs. It works for every program, static ones too, because the kernel alone is asked.
 
 use firsttouch_linux::numa::{self, CpuBits, Mode, NodeBits};
+use firsttouch_linux::trials;
 use std::fmt;
 
 /// Memory policy and CPUs of a program from its first instruction on; `None` leaves what we have ourselves.
@@ -59,5 +60,16 @@ impl Inheritance {
             numa::set_affinity(0, cpus).map_err(|error| (Step::Affinity, error))?;
         }
         Ok(())
+    }
+
+    /// The step that a filter of system calls kills who takes it for, if there is one, as one that is refused.
+    pub(crate) fn deadly_step(&self) -> Option<(Step, i32)> {
+        let is_asked = self.memory.is_some() || self.cpus.is_some();
+        if !is_asked || !trials::is_deadly(|| self.apply().map_or_else(|(_, error)| Err(error), |()| Ok(0))) {
+            return None;
+        }
+        let memory = Inheritance { cpus: None, ..*self };
+        let is_first = trials::is_deadly(|| memory.apply().map_or_else(|(_, error)| Err(error), |()| Ok(0)));
+        Some((if is_first { Step::MemoryPolicy } else { Step::Affinity }, libc::EPERM))
     }
 }

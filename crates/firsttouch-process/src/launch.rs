@@ -37,7 +37,8 @@ pub struct Launch {
     pub program: PathBuf,
     /// The arguments; the first is the name the program sees itself called by.
     pub arguments: Vec<OsString>,
-    /// The whole environment. In the agent's variable, [`PID_PLACEHOLDER`](firsttouch_memory::agent_settings::PID_PLACEHOLDER) becomes the number of the process.
+    /// The whole environment. In the agent's variable, [`PID_PLACEHOLDER`](firsttouch_memory::agent_settings::PID_PLACEHOLDER) becomes the number of the process;
+    /// so does ours in the variables by which systemd names who is meant.
     pub environment: Environment,
     /// Standard input, output and error.
     pub streams: [Stream; 3],
@@ -146,7 +147,11 @@ impl Launch {
         LaunchError::at(step, &self.program, error)
     }
 
+    /// All that is laid out beforehand, and no more than what may be done.
     fn image(&self) -> Result<Image, LaunchError> {
+        if let Some((step, error)) = self.inheritance.deadly_step() {
+            return Err(LaunchError::at(step, &self.program, error));
+        }
         Image::prepare(&self.program, &self.arguments, &self.environment)
             .map_err(|_| LaunchError::ZeroByte { program: self.program.clone() })
     }

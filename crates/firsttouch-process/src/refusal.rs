@@ -80,7 +80,7 @@ impl LaunchError {
             LaunchError::Inheritance { step, source, .. } => match (step, source.raw_os_error()) {
                 (_, Some(libc::EPERM | libc::ENOSYS)) => format!(
                     "a sandbox (seccomp) forbids {step}: docker run --cap-add SYS_NICE allows it, podman and Kubernetes \
-                     with a profile that lists it"
+                     with a profile that lists it, systemd with SystemCallFilter={step}"
                 ),
                 (Step::MemoryPolicy, Some(libc::EINVAL)) => {
                     "grep Mems_allowed_list /proc/self/status   # the cpuset may have changed, or the kernel lacks the policy"

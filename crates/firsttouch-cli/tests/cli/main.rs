@@ -30,6 +30,7 @@ mod progress;
 mod report;
 mod run;
 mod safety;
+mod sandbox;
 mod shared;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;

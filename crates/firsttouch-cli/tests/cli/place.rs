@@ -167,64 +167,6 @@ fn an_affinity_from_outside_is_respected_and_said() {
     }
 }
 
-/// Forbids the call whose number is its first argument by a filter, as containers do, and becomes the rest.
-const SANDBOX: &str = r#"
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-int main(int count, char **words) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, atoi(words[1]), 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 99;
-    execvp(words[2], words + 2);
-    return 98;
-}
-"#;
-
-#[test]
-fn a_sandbox_that_forbids_it_is_named() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (source, sandbox) = (scratch.path().join("sandbox.c"), scratch.path().join("sandbox"));
-    fs::write(&source, SANDBOX).unwrap();
-    let compiled = Command::new("cc").arg("-o").arg(&sandbox).arg(&source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return skipped("no C compiler with the kernel's headers");
-    }
-    let node = format!("bind={}", first_allowed("Mems_allowed_list"));
-    #[cfg(target_arch = "x86_64")]
-    const CALLS: [(&str, i32); 2] = [("set_mempolicy", 238), ("sched_setaffinity", 203)];
-    #[cfg(target_arch = "aarch64")]
-    const CALLS: [(&str, i32); 2] = [("set_mempolicy", 237), ("sched_setaffinity", 122)];
-    for ((call, number), option) in CALLS.into_iter().zip([["--memory", &node], ["--threads", "compact"]]) {
-        for way in [&[][..], &["--receipt", "/dev/null"]] {
-            let mark = scratch.path().join("mark");
-            let output = Command::new(&sandbox)
-                .arg(number.to_string())
-                .args([env!("CARGO_BIN_EXE_firsttouch"), "run"])
-                .args(option)
-                .args(way)
-                .args(["--", "touch"])
-                .arg(&mark)
-                .output()
-                .unwrap();
-            if output.status.code() == Some(99) {
-                return skipped("no filter may be set here");
-            }
-            assert_said(&output, 125, &[&format!("{call} failed"), "hint: a sandbox (seccomp)"]);
-            assert!(!mark.exists(), "the program was started all the same");
-        }
-    }
-}
-
 #[test]
 fn a_profile_keeps_nodes_and_threads() {
     let scratch = tempfile::tempdir().unwrap();
