@@ -4,7 +4,7 @@
 //! the parent may have held any lock at the moment of the fork.
 
 use crate::caller::{inherited, is_closed};
-use crate::environment::{Environment, PID_DIGITS, digits, placeholder_in};
+use crate::environment::{Environment, Number, PID_DIGITS, digits, number_in};
 use crate::inheritance::{Inheritance, Step};
 use std::ffi::{CString, NulError, OsString, c_char, c_int};
 use std::mem::{MaybeUninit, size_of};
@@ -18,8 +18,8 @@ pub(crate) struct Image {
     path: CString,
     argument_pointers: Vec<*const c_char>,
     variable_pointers: Vec<*const c_char>,
-    /// The ten digits inside one of the variables that become the number of the process.
-    pid_digits: Option<*mut u8>,
+    /// Where in the variables the number of the process is written.
+    numbers: Vec<(*mut u8, Number)>,
     /// The strings that the pointers lead to.
     _arguments: Vec<CString>,
     _variables: Vec<Strings>,
@@ -55,13 +55,17 @@ impl Image {
         let arguments: Vec<CString> =
             arguments.iter().map(|argument| CString::new(argument.as_bytes())).collect::<Result<_, _>>()?;
         let mut variables = Vec::new();
-        let mut pid_digits = None;
+        let mut numbers = Vec::new();
         for string in environment.strings() {
-            let placeholder = placeholder_in(&string);
-            let string = Strings::new(CString::new(string)?.into_bytes());
-            if let Some(at) = placeholder {
-                // SAFETY: the placeholder was found inside the string, so its digits lie inside the allocation.
-                pid_digits = Some(unsafe { string.0.add(at) });
+            let number = number_in(&string, std::process::id());
+            let mut string = CString::new(string)?.into_bytes();
+            if let Some((at, _)) = number {
+                string.resize(string.len().max(at + PID_DIGITS), 0);
+            }
+            let string = Strings::new(string);
+            if let Some((at, kind)) = number {
+                // SAFETY: so many digits from there on lie inside the allocation.
+                numbers.push((unsafe { string.0.add(at) }, kind));
             }
             variables.push(string);
         }
@@ -78,7 +82,7 @@ impl Image {
                 .map(|string| string.0.cast_const().cast())
                 .chain(end)
                 .collect(),
-            pid_digits,
+            numbers,
             _arguments: arguments,
             _variables: variables,
         })
@@ -92,9 +96,18 @@ impl Image {
         // SAFETY: the digits lie inside a variable that only this image reaches; both arrays end with a null pointer
         // and their strings with a zero.
         unsafe {
-            if let Some(place) = self.pid_digits {
+            for (place, kind) in &self.numbers {
                 let own = digits(libc::getpid() as u32);
-                place.copy_from_nonoverlapping(own.as_ptr(), PID_DIGITS);
+                let skipped = match kind {
+                    Number::Padded => 0,
+                    Number::Bare => own.iter().take_while(|digit| **digit == b'0').count(),
+                };
+                let length = PID_DIGITS - skipped;
+                place.copy_from_nonoverlapping(own.as_ptr().add(skipped), length);
+                if skipped > 0 {
+                    // What is behind it was longer, or nothing.
+                    place.add(length).write(0);
+                }
             }
             libc::execve(
                 self.path.as_ptr(),

@@ -58,12 +58,29 @@ impl FromIterator<(OsString, OsString)> for Environment {
     }
 }
 
-/// Where in the `NAME=value` string the digits of the placeholder begin, if it is the agent's and has one.
-pub(crate) fn placeholder_in(string: &[u8]) -> Option<usize> {
-    let settings = string.strip_prefix(ENTRY)?;
-    let placeholder = PID_PLACEHOLDER.as_bytes();
-    let at = settings.windows(placeholder.len()).position(|window| window == placeholder)?;
-    Some(ENTRY.len() + at + PID_DIGITS_AT)
+/// How the number of the process is written into a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    /// With zeros in front, over as many digits.
+    Padded,
+    /// By itself, up to the end of the variable.
+    Bare,
+}
+
+/// By these systemd tells a service that sockets (sd_listen_fds(3)) and the watchdog (sd_watchdog_enabled(3)) are meant for it, and for no process
+/// that it starts.
+const NAMED_BY_SYSTEMD: [&[u8]; 2] = [b"LISTEN_PID=", b"WATCHDOG_PID="];
+
+/// Where in the `NAME=value` string the number of the process begins, if it belongs there: the agent's placeholder, or `own`, by which systemd
+/// means the program.
+pub(crate) fn number_in(string: &[u8], own: u32) -> Option<(usize, Number)> {
+    if let Some(settings) = string.strip_prefix(ENTRY) {
+        let placeholder = PID_PLACEHOLDER.as_bytes();
+        let at = settings.windows(placeholder.len()).position(|window| window == placeholder)?;
+        return Some((ENTRY.len() + at + PID_DIGITS_AT, Number::Padded));
+    }
+    let name = NAMED_BY_SYSTEMD.into_iter().find(|name| string.starts_with(name))?;
+    (string[name.len()..] == *own.to_string().as_bytes()).then_some((name.len(), Number::Bare))
 }
 
 /// Number of digits of the placeholder.
@@ -100,12 +117,17 @@ mod tests {
     }
 
     #[test]
-    fn the_placeholder_is_found_in_the_agents_settings_only() {
+    fn the_number_belongs_into_the_agents_settings_and_where_systemd_means_us() {
         let string = format!("{VARIABLE}=pages=thp {PID_PLACEHOLDER} min=1");
-        let at = placeholder_in(string.as_bytes()).unwrap();
-        assert_eq!(&string[at..at + PID_DIGITS], "0000000000");
-        assert_eq!(placeholder_in(format!("OTHER={PID_PLACEHOLDER}").as_bytes()), None);
-        assert_eq!(placeholder_in(format!("{VARIABLE}=pid=7").as_bytes()), None);
+        let (at, kind) = number_in(string.as_bytes(), 4711).unwrap();
+        assert_eq!((&string[at..at + PID_DIGITS], kind), ("0000000000", Number::Padded));
+        assert_eq!(number_in(b"LISTEN_PID=4711", 4711), Some((11, Number::Bare)));
+        assert_eq!(number_in(b"WATCHDOG_PID=4711", 4711), Some((13, Number::Bare)));
+        for other in ["LISTEN_PID=47112", "LISTEN_PID=", "MAINPID=4711", &format!("OTHER={PID_PLACEHOLDER}")]
+        {
+            assert_eq!(number_in(other.as_bytes(), 4711), None, "{other}");
+        }
+        assert_eq!(number_in(format!("{VARIABLE}=pid=7").as_bytes(), 7), None);
         assert_eq!(&digits(u32::MAX), b"4294967295");
         assert_eq!(&digits(42), b"0000000042");
     }

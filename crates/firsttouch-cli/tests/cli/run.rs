@@ -428,6 +428,25 @@ fn the_work_of_a_script_is_told_and_followed() {
     assert_eq!(ran("--quiet").0, "");
 }
 
+/// systemd hands sockets (sd_listen_fds(3)) to the process that it names, and tells it of the watchdog.
+#[test]
+fn what_systemd_tells_the_service_is_the_programs_own() {
+    const START: &str = "LISTEN_PID=$$ WATCHDOG_PID=$$ exec \"$@\"";
+    const TELL: &str = "echo $LISTEN_PID $WATCHDOG_PID $$";
+    for way in [WAYS[0], WAYS[1], &["run", "--via", "supervise", "--quiet"]] {
+        let words =
+            [&["-c", START, "sh", env!("CARGO_BIN_EXE_firsttouch")], way, &["--", "sh", "-c", TELL]].concat();
+        let told = text_of(&Command::new("sh").args(words).output().unwrap());
+        let [listens, watches, own] = told.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{told}")
+        };
+        assert_eq!((listens, watches), (own, own), "{way:?}");
+        let meant_for_another = ["LISTEN_PID=1", env!("CARGO_BIN_EXE_firsttouch")];
+        let words = [&meant_for_another[..], way, &["--", "sh", "-c", "echo $LISTEN_PID"]].concat();
+        assert_eq!(text_of(&Command::new("env").args(words).output().unwrap()), "1\n");
+    }
+}
+
 #[test]
 fn a_program_that_is_killed_leaves_an_incomplete_receipt() {
     let scratch = tempfile::tempdir().unwrap();
