@@ -75,7 +75,8 @@ impl Line {
 }
 
 /// The nearest process above this one that is of no rank: whose environment has not the variable by which the launcher numbers
-/// ranks with this rank's value, or may not be read. Without such a variable the parent. By number and start time.
+/// ranks with this rank's value, or may not be read. Without such a variable the parent. By number and start time;
+/// zeros where that is in another PID namespace.
 ///
 /// # Errors
 /// Where /proc cannot be read.
@@ -83,6 +84,10 @@ pub fn launcher_of(number: Option<&(&'static str, String)>) -> io::Result<(u32, 
     let root = Root::live();
     let identity = |pid| Stat::read(&root, pid).map(|stat| (pid, stat.start_ticks, stat.parent));
     let own = Stat::read(&root, std::process::id())?;
+    if own.parent == 0 {
+        // It is outside of what we see: we are a container's first process, or came into it from there.
+        return Ok((0, 0));
+    }
     let mut above = identity(own.parent)?;
     if let Some((name, value)) = number {
         let entry = format!("{name}={value}").into_bytes();

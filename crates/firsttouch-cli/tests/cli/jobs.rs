@@ -431,3 +431,16 @@ fn the_place_of_ranks_in_a_launchers_line_is_found_or_asked_for() {
     assert!(script.starts_with("#!/bin/sh\n#SBATCH ") && last.starts_with("exec "), "{script}");
     assert!(last.ends_with(" tune --job --metric cpu -- srun -n 2 '{run}' 'a b'"), "{last}");
 }
+
+/// As in a container, where nobody is above it.
+#[test]
+fn the_first_process_is_a_rank_like_others() {
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let space = ["--user", "--map-root-user", "--pid", "--fork", "--mount-proc"];
+    let inside = |words: &[&str]| Command::new("unshare").args(space).args(words).output();
+    if !inside(&["true"]).is_ok_and(|output| output.status.success()) {
+        return skipped("no PID namespace can be made");
+    }
+    let output = inside(&[own, "run", "--ranks", "1", "--", "sh", "-c", "echo $$"]).unwrap();
+    assert_eq!(text_of(&output), "1\n");
+}
