@@ -51,7 +51,8 @@ impl AgentError {
     pub fn hint(&self) -> String {
         if self.is_root {
             return format!(
-                "root's is {SYSTEM}: it and the folders above it must be root's, and writable by root alone"
+                "root's is {SYSTEM}: it and the folders above it must be root's, and writable by root alone; in a container that is \
+                 read-only, --tmpfs {SYSTEM}:exec, or RUN firsttouch run -- true in its image; in a unit of systemd, CacheDirectory=firsttouch"
             );
         }
         format!(
