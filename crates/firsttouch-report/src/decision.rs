@@ -200,7 +200,7 @@ fn session_sheet(report: &DecisionReport, session: &ComparedSession, several: bo
             cells.push(decided.map_or(String::new(), |decided| decided.blocks.to_string()));
         }
         cells.push(decided.map_or(String::new(), |decided| number::significant(decided.e_value, 3)));
-        cells.push(one.more_runs.map_or(String::new(), |more| format!("{more} runs")));
+        cells.push(one.more_runs.map_or(String::new(), |more| number::plural(more as usize, "run")));
         let name = Sentence::new().name(&one.name);
         SheetRow { name, is_below: false, cells, verdict, is_baseline }
     });

@@ -61,7 +61,21 @@ fn hyperfine_is_read() {
     let file = read(&written("hyperfine-parameters.json")).unwrap();
     assert_eq!(shape(&file), [("same (a=x)", 3), ("same (a=y)", 3)]);
     let file = read(&written("hyperfine-failures.json")).unwrap();
-    assert!(file.notes[0].starts_with("4 of 4 runs of fails ended"), "{:?}", file.notes);
+    assert!(file.notes[0].starts_with("fails is left out: all of its 4 runs ended"), "{:?}", file.notes);
+    let ended = |command, code| serde_json::json!({"command": command, "times": [1.0], "exit_codes": [code]});
+    let of = |codes: [i64; 2]| {
+        let results = [ended("a", codes[0]), ended("b", codes[1])];
+        read_text(&serde_json::json!({"results": results}).to_string()).unwrap()
+    };
+    let failed = of([0, 2]);
+    assert_eq!(
+        (shape(&failed), failed.notes[0].as_str()),
+        (vec![("a", 1)], "b is left out: its run ended with another status than 0")
+    );
+    // As diff and grep end, which is nothing to them.
+    let like_diff = of([1, 1]);
+    assert_eq!(shape(&like_diff), [("a", 1), ("b", 1)]);
+    assert!(like_diff.notes[0].starts_with("1 of 1 run of a ended"), "{:?}", like_diff.notes);
     let twice = read_text(&hyperfine(&[("a", &[1.0]), ("a", &[2.0]), ("a", &[3.0])])).unwrap();
     assert_eq!(shape(&twice), [("a", 1), ("a #2", 1), ("a #3", 1)]);
     let missing = read_text(r#"{"results":[{"command":"a"},{"command":"b","times":[1]}]}"#).unwrap();

@@ -1,6 +1,7 @@
 //! hyperfine's `--export-json`: `results[]` with `command`, `times` (seconds), `parameters` and `exit_codes`.
 
 use super::{MeasuredError, MeasuredFile, MeasuredFormat, runs};
+use crate::number::plural;
 use firsttouch_experiment::{MeasuredConfiguration, Metric};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -21,11 +22,25 @@ struct Outcome {
     exit_codes: Vec<Option<i64>>,
 }
 
+impl Outcome {
+    /// So many runs ended with another status than 0.
+    fn failures(&self) -> usize {
+        self.exit_codes.iter().filter(|code| **code != Some(0)).count()
+    }
+
+    /// Whether all did.
+    fn has_failed(&self) -> bool {
+        !self.exit_codes.is_empty() && self.failures() == self.exit_codes.len()
+    }
+}
+
 pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
     let shape = |reason: String| MeasuredError::Shape { format: MeasuredFormat::Hyperfine, reason };
     let export: Export = serde_json::from_str(text).map_err(|error| shape(error.to_string()))?;
     let mut configurations: Vec<MeasuredConfiguration> = Vec::new();
     let mut notes = Vec::new();
+    // Programs such as diff end so where they have done their work.
+    let all_failed = export.results.iter().all(Outcome::has_failed);
     for outcome in &export.results {
         let name = unique(outcome, &export.results, &configurations);
         if outcome.times.is_empty() {
@@ -40,11 +55,16 @@ pub(super) fn read(text: &str) -> Result<MeasuredFile, MeasuredError> {
             ));
             continue;
         }
-        let failed = outcome.exit_codes.iter().filter(|code| **code != Some(0)).count();
+        let (count, failed) = (outcome.exit_codes.len(), outcome.failures());
+        if outcome.has_failed() && !all_failed {
+            let all = if count == 1 { "its run".to_owned() } else { format!("all of its {count} runs") };
+            notes.push(format!("{name} is left out: {all} ended with another status than 0"));
+            continue;
+        }
         if failed > 0 {
             notes.push(format!(
-                "{failed} of {} runs of {name} ended with another status than 0, and count all the same",
-                outcome.exit_codes.len()
+                "{failed} of {} of {name} ended with another status than 0, and count all the same",
+                plural(count, "run")
             ));
         }
         let runs = runs(&outcome.times, &name).map_err(shape)?;
