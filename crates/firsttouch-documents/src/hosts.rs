@@ -58,23 +58,41 @@ pub struct SlowHost {
 /// Of how many names one may stand at most: a typing error is not to fill the memory.
 const MOST: usize = 1 << 16;
 
-/// The names that one with numbers in brackets stands for, as Slurm and pdsh write them: `n[01-03,7]`. `None` where brackets do not
-/// match, or hold something else than numbers.
-pub fn expanded(name: &str) -> Option<Vec<String>> {
+/// A name that stands for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoNames {
+    /// Brackets do not match, or hold something else than numbers.
+    #[error("names no host")]
+    Unread,
+    /// It would stand for more than anybody means.
+    #[error("stands for more than {MOST} hosts")]
+    TooMany,
+}
+
+/// The names that one with numbers in brackets stands for, as Slurm and pdsh write them: `n[01-03,7]`.
+///
+/// # Errors
+/// Where it does not read, or stands for too many.
+pub fn expanded(name: &str) -> Result<Vec<String>, NoNames> {
     let Some((before, rest)) = name.split_once('[') else {
-        return (!name.contains(']')).then(|| vec![name.to_owned()]);
+        return if name.contains(']') { Err(NoNames::Unread) } else { Ok(vec![name.to_owned()]) };
     };
-    let (inside, after) = rest.split_once(']')?;
+    let (inside, after) = rest.split_once(']').ok_or(NoNames::Unread)?;
     let mut numbers = Vec::new();
     for part in inside.split(',') {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(low) || !is_number(high) {
-            return None;
+            return Err(NoNames::Unread);
         }
-        let (first, last) = (low.parse::<u64>().ok()?, high.parse::<u64>().ok()?);
-        if first > last || last - first >= MOST as u64 {
-            return None;
+        // Digits alone are no number only where they are too many.
+        let number = |text: &str| text.parse::<u64>().map_err(|_| NoNames::TooMany);
+        let (first, last) = (number(low)?, number(high)?);
+        if first > last {
+            return Err(NoNames::Unread);
+        }
+        if last - first >= MOST as u64 {
+            return Err(NoNames::TooMany);
         }
         numbers.extend((first..=last).map(|number| format!("{number:0width$}", width = low.len())));
     }
@@ -82,10 +100,10 @@ pub fn expanded(name: &str) -> Option<Vec<String>> {
     for end in expanded(after)? {
         all.extend(numbers.iter().map(|number| format!("{before}{number}{end}")));
         if all.len() > MOST {
-            return None;
+            return Err(NoNames::TooMany);
         }
     }
-    Some(all)
+    Ok(all)
 }
 
 /// Names as people read them: three or more that differ in the number at their end alone stand together, `n[01-03,07]`. In the order in which
@@ -132,11 +150,14 @@ mod tests {
     #[test]
     fn brackets_stand_for_numbers_of_one_width() {
         let of = |name: &str| expanded(name).map(|names| names.join(" "));
-        assert_eq!(of("a"), Some("a".into()));
-        assert_eq!(of("n[08-10,7].x"), Some("n08.x n09.x n10.x n7.x".into()));
-        assert_eq!(of("r[1-2]n[1-2]"), Some("r1n1 r2n1 r1n2 r2n2".into()));
-        for bad in ["n[", "n]", "n[]", "n[a-b]", "n[2-1]", "n[1-99999999]", "n[1-60000][1-60000]", "n[+1]"] {
-            assert_eq!(of(bad), None, "{bad}");
+        assert_eq!(of("a"), Ok("a".into()));
+        assert_eq!(of("n[08-10,7].x"), Ok("n08.x n09.x n10.x n7.x".into()));
+        assert_eq!(of("r[1-2]n[1-2]"), Ok("r1n1 r2n1 r1n2 r2n2".into()));
+        for bad in ["n[", "n]", "n[]", "n[a-b]", "n[2-1]", "n[+1]"] {
+            assert_eq!(of(bad), Err(NoNames::Unread), "{bad}");
+        }
+        for many in ["n[1-99999999]", "n[1-60000][1-60000]", "n[1-99999999999999999999]"] {
+            assert_eq!(of(many), Err(NoNames::TooMany), "{many}");
         }
     }
 

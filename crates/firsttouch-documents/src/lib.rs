@@ -51,7 +51,7 @@ pub use graph::{
     Description, GraphAsked, GraphFigures, GraphReceipt, GraphReport, GraphSize, HierarchyShape,
     MemoryEstimate, MemoryEstimateReport,
 };
-pub use hosts::{DifferingFact, HostComparison, MissingHost, SlowHost, expanded, folded};
+pub use hosts::{DifferingFact, HostComparison, MissingHost, NoNames, SlowHost, expanded, folded};
 pub use job::{JobRank, JobReport};
 pub use journal::{JournalBegin, JournalEntry, ProgramImage};
 pub use kept::{MeasurementError, Measurements, load_measurement, save_measurement};

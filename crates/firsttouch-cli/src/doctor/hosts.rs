@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{Failure, Outcome};
 use crate::progress_lines::ProgressLines;
 use anyhow::Context;
-use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, expanded};
+use firsttouch_documents::{AnyDocument, DoctorHost, MissingHost, NoNames, expanded};
 use firsttouch_report::{shell, shortened};
 use firsttouch_threads::at_once;
 use signal_hook::consts::SIGPIPE;
@@ -310,11 +310,20 @@ fn named_hosts(text: &str) -> Outcome<Vec<String>> {
     };
     let mut hosts = Vec::new();
     for word in words.iter().filter(|word| !word.is_empty()) {
-        let names = expanded(word).filter(|names| names.iter().all(|name| is_name(name)));
-        hosts.extend(names.ok_or_else(|| {
-            Failure::message(format!("`{word}` names no host"))
-                .usage()
-                .hint("a name, user@name, or several with numbers: n[01-16,20]; a file has one a line")
+        let names = match expanded(word) {
+            Ok(names) if names.iter().any(|name| !is_name(name)) => Err(NoNames::Unread),
+            names => names,
+        };
+        hosts.extend(names.map_err(|error| {
+            let hint = match error {
+                NoNames::Unread => {
+                    "a name, user@name, or several with numbers: n[01-16,20]; a file has one a line"
+                }
+                NoNames::TooMany => {
+                    "several ranges with fewer numbers, one after another; is one of these mistyped?"
+                }
+            };
+            Failure::message(format!("`{word}` {error}")).usage().hint(hint)
         })?);
     }
     Ok(hosts)
@@ -363,6 +372,7 @@ mod tests {
         for bad in ["-oProxyCommand=x", "a;b", "n[1-", "$(x)"] {
             assert_eq!(of(bad), Err(format!("`{bad}` names no host")));
         }
+        assert_eq!(of("h[1-1000000]"), Err("`h[1-1000000]` stands for more than 65536 hosts".to_owned()));
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), "# mine\nn1 slots=4\n\nn[2-3]  # new\n").expect("it can be written");
         assert_eq!(of(file.path().to_str().expect("a path of ours")), Ok("n1 n2 n3".to_owned()));
