@@ -369,6 +369,10 @@ fn limits(page: &mut Page, machine: &Machine) {
         let parts: Vec<String> = [cpus, nodes].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     };
+    // The kernel allows CPUs that may come to be there, too.
+    let is_offline = |cpu: &u32| machine.cpus.iter().any(|one| one.id == *cpu && !one.online);
+    let usable = limits.allowed_cpus.as_ref();
+    let usable = usable.map(|cpus| cpus.iter().copied().filter(|cpu| !is_offline(cpu)).collect());
     let held = machine.capabilities.as_ref().map(|names| match names.as_slice() {
         [] => "none of those that matter here".to_owned(),
         names => names.join(", "),
@@ -379,7 +383,7 @@ fn limits(page: &mut Page, machine: &Machine) {
         ("control group", memory),
         ("", (!hugetlb.is_empty()).then(|| hugetlb.join("; "))),
         ("cpuset", place(&limits.cpuset_cpus, &limits.cpuset_mems)),
-        ("may use", place(&limits.allowed_cpus, &limits.allowed_nodes)),
+        ("may use", place(&usable, &limits.allowed_nodes)),
         ("capabilities", held),
     ];
     if rows.iter().all(|(_, value)| value.is_none()) {
@@ -499,6 +503,27 @@ mod tests {
         assert!(text.contains("processor     Test\n"), "{text}");
         assert!(text.contains("2 MiB"), "{text}");
         assert!(text.contains("not known here"), "{text}");
+    }
+
+    #[test]
+    fn cpus_that_are_offline_may_be_used_by_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("proc/cpuinfo", "processor : 0\n\nprocessor : 2\n"),
+            ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t0-2\nMems_allowed_list:\t0\n"),
+            ("sys/devices/system/cpu/online", "0,2\n"),
+            ("sys/devices/system/cpu/cpu0/topology/core_id", "0\n"),
+            ("sys/devices/system/cpu/cpu1/online", "0\n"),
+            ("sys/devices/system/cpu/cpu2/topology/core_id", "1\n"),
+        ];
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let text = status(&StatusReport::examine(&Root::at(folder.path())).unwrap(), 100);
+        assert!(text.contains("2 online (0,2), 1 offline (1)"), "{text}");
+        assert!(text.contains("may use       cpus 0,2, nodes 0\n"), "{text}");
     }
 
     #[test]
