@@ -129,6 +129,7 @@ impl Placement {
 
     fn resolve_memory(&self, around: &Surroundings<'_>, resolved: &mut Resolved) -> Result<(), ResolveError> {
         let machine = around.machine;
+        let asked = |set: &NodeSet, word| nodes_of(set, machine).map_err(|error| error.of_policy(word));
         resolved.memory = match &self.memory {
             MemoryPolicy::None => match around.near {
                 // The memory next to the device, and other memory when that is full.
@@ -137,10 +138,10 @@ impl Placement {
             },
             MemoryPolicy::Local => ResolvedMemory::Local,
             MemoryPolicy::Bind(set) => ResolvedMemory::Bind(nodes_of(set, machine)?),
-            MemoryPolicy::Prefer(set) => prefer(nodes_of(set, machine)?, around, resolved),
-            MemoryPolicy::Interleave(set) => ResolvedMemory::Interleave(nodes_of(set, machine)?),
+            MemoryPolicy::Prefer(set) => prefer(asked(set, "prefer")?, around, resolved),
+            MemoryPolicy::Interleave(set) => ResolvedMemory::Interleave(asked(set, "interleave")?),
             MemoryPolicy::Weighted(set) => {
-                let nodes = nodes_of(set.as_ref().unwrap_or(&NodeSet::all()), machine)?;
+                let nodes = asked(set.as_ref().unwrap_or(&NodeSet::all()), "weighted")?;
                 weigh(&nodes, self.is_placed_by_agent(), around, resolved)?
             }
         };
@@ -293,6 +294,7 @@ pub fn nodes_of(set: &NodeSet, machine: &Machine) -> Result<Vec<u32>, ResolveErr
                         return Err(ResolveError::NoMemory {
                             node: id,
                             nearest: nearest(machine, node, Node::is_ordinary),
+                            policy: "bind",
                         });
                     }
                     if !allowed.contains(&id) {

@@ -103,7 +103,10 @@ fn nodes_that_cannot_be_had_are_refused() {
     refused("thp,bind=0-3", &machine, "node 2 has no memory", "");
     assert_eq!(resolve("thp,bind=all", &machine).unwrap().memory.nodes(), [0, 1, 3], "all that have memory");
     machine.nodes[2].distances = Some(BTreeMap::from([(0, 20), (1, 16), (2, 10), (3, 22)]));
-    refused("thp,interleave=2", &machine, "the nearest memory is that of node 1", "--memory bind=1");
+    for policy in ["bind", "prefer", "interleave", "weighted"] {
+        let hint = format!("--memory {policy}=1");
+        refused(&format!("thp,{policy}=2"), &machine, "the nearest memory is that of node 1", &hint);
+    }
     machine.limits.allowed_nodes = Some(vec![1, 3]);
     refused("thp,bind=0", &machine, "node 0 is outside the cpuset, which allows nodes 1,3", "cpuset.mems");
     assert_eq!(resolve("thp,interleave=all", &machine).unwrap().memory.nodes(), [1, 3]);

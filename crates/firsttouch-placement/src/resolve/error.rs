@@ -22,6 +22,8 @@ pub enum ResolveError {
         node: u32,
         /// The node with memory that is nearest to it, where the machine tells.
         nearest: Option<u32>,
+        /// The word of the policy that asked for it.
+        policy: &'static str,
     },
     /// The cpuset keeps the node from us.
     #[error("node {node} is outside the cpuset, which allows {}", nodes_in_words(allowed))]
@@ -197,11 +199,21 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
+    /// The same, of a policy with that word.
+    pub(crate) fn of_policy(mut self, word: &'static str) -> ResolveError {
+        if let ResolveError::NoMemory { policy, .. } = &mut self {
+            *policy = word;
+        }
+        self
+    }
+
     /// The line that mends it.
     pub fn hint(&self) -> String {
         match self {
             ResolveError::NoNode { .. } => "firsttouch status   # lists the nodes".to_owned(),
-            ResolveError::NoMemory { nearest: Some(nearest), .. } => format!("--memory bind={nearest}"),
+            ResolveError::NoMemory { nearest: Some(nearest), policy, .. } => {
+                format!("--memory {policy}={nearest}")
+            }
             ResolveError::NoMemory { nearest: None, .. } | ResolveError::NoSuchKind { .. } => {
                 "firsttouch status   # lists the nodes with their memory".to_owned()
             }
