@@ -33,13 +33,19 @@ pub fn run_and_wait(
     let queue = SignalQueue::open(&signals).map_err(|source| refused("signalfd", source))?;
     let mut witness = Witness::start();
     let held = launch.hold_with(Some(&restore.0))?;
-    let child = ProcessHandle::open(held.pid()).map_err(|source| refused("pidfd_open", source))?;
+    // Where there is none (before Linux 5.3, in some sandboxes, under valgrind) it is asked for its end whenever a signal has arrived, as
+    // SIGCHLD does then.
+    let child = ProcessHandle::open(held.pid()).ok();
     let mut running = held.release()?;
     let mut next = companion(running.pid()).map(|pause| Instant::now() + pause);
     loop {
         let limit = next.map(|next| next.saturating_duration_since(Instant::now()));
-        let [ended, signalled] = match poll(&[child.as_fd(), queue.file.as_fd()], limit) {
-            Ok(ready) => ready,
+        let ready = match &child {
+            Some(child) => poll(&[child.as_fd(), queue.file.as_fd()], limit),
+            None => poll(&[queue.file.as_fd()], limit).map(|[signalled]| [false, signalled]),
+        };
+        let [ended, signalled] = match ready {
+            Ok([ended, signalled]) => [ended || child.is_none() && has_ended(running.pid()), signalled],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(refused("poll", error)),
         };
@@ -179,6 +185,11 @@ fn news_of(which: libc::idtype_t, pid: u32, flags: libc::c_int) -> Option<libc::
         let news = news.assume_init();
         (answer == 0 && news.si_pid() != 0).then_some(news)
     }
+}
+
+/// Whether a child has ended that was not collected.
+fn has_ended(pid: u32) -> bool {
+    news_of(libc::P_PID, pid, libc::WEXITED | libc::WNOWAIT).is_some()
 }
 
 fn is_first_process() -> bool {

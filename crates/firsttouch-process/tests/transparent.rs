@@ -41,11 +41,38 @@ fn main() {
                 // SAFETY: sets a disposition that holds no handler.
                 unsafe { libc::signal(signal, libc::SIG_DFL) };
             }
-            for (name, case) in CASES {
-                eprintln!("transparent: {name}");
-                case();
+            let run = |with: &str| {
+                for (name, case) in CASES {
+                    eprintln!("transparent: {name}{with}");
+                    case();
+                }
+            };
+            run("");
+            // As under kernels and in sandboxes that have none.
+            match forbid_pidfd_open() {
+                true => run(", without handles"),
+                false => eprintln!("transparent: no filter may be set here"),
             }
         }
+    }
+}
+
+/// Has this process and those that it starts do without `pidfd_open`; answers whether that could be done.
+fn forbid_pidfd_open() -> bool {
+    // The number of the call, the comparison with it, and the two answers.
+    let mut rules = [
+        (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_pidfd_open as u32),
+        (libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        (libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+    .map(|(code, jf, k)| libc::sock_filter { code: code as u16, jt: 0, jf, k });
+    let filter = libc::sock_fprog { len: rules.len() as u16, filter: rules.as_mut_ptr() };
+    // SAFETY: the kernel copies the filter, which is live.
+    unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
+            && libc::syscall(libc::SYS_pidfd_open, std::process::id(), 0) == -1
     }
 }
 
