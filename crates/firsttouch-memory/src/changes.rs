@@ -39,6 +39,11 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
     };
     let changes = |address: usize, bytes: usize| changes_as(address, bytes, Reach::Ends);
     let advises = |address: usize, bytes: usize| changes_as(address, bytes, Reach::All);
+    let splits = |address: usize, bytes: usize| {
+        if concerns(heap, address, bytes) {
+            heap.note_split(address, bytes);
+        }
+    };
     let leaves = |address: usize, bytes: usize| {
         S::leaving_range(address, bytes);
         changes(address, bytes);
@@ -79,13 +84,15 @@ pub unsafe fn note<S: Interposer>(number: c_long, arguments: &Arguments) -> bool
             if discard(heap, first, second, third as c_int) {
                 return true;
             }
-            if concerns(heap, first, second) {
-                heap.note_discard(first, second);
-            }
+            splits(first, second);
         }
-        // Whosever memory it is of, since Linux 6.13 also the caller's own. Who confined itself gets no freed ones any more.
+        libc::SYS_madvise if pages_out(third as c_int) => splits(first, second),
+        // Whosever memory it is of, also the caller's own. Who confined itself gets no freed ones any more.
         libc::SYS_process_madvise if !is_about_contents(fourth as c_int) && !heap.is_confined() => {
             vectors(second, third).for_each(|[start, bytes]| advises(start, bytes));
+        }
+        libc::SYS_process_madvise if pages_out(fourth as c_int) && !heap.is_confined() => {
+            vectors(second, third).for_each(|[start, bytes]| splits(start, bytes));
         }
         libc::SYS_munmap => leaves(first, second),
         libc::SYS_mmap if fourth as c_int & libc::MAP_FIXED != 0 => replaces(first, second),
@@ -174,6 +181,12 @@ fn is_about_contents(advice: c_int) -> bool {
 /// Whether by this advice a program does without the contents.
 fn discards(advice: c_int) -> bool {
     matches!(advice, libc::MADV_DONTNEED | libc::MADV_FREE)
+}
+
+/// Whether by this advice a program says that it does without the memory for now. The kernel pages out by small pages where it has to do
+/// with a part of a huge one.
+fn pages_out(advice: c_int) -> bool {
+    matches!(advice, libc::MADV_COLD | libc::MADV_PAGEOUT)
 }
 
 /// The end of a range of whole pages; what is none, the kernel tells.

@@ -422,11 +422,11 @@ impl Heap {
         }
     }
 
-    /// Notes that the program discards a range: huge pages of which it has a part are split.
-    pub(crate) fn note_discard(&self, address: usize, bytes: usize) {
+    /// Notes that the program discards a range, or has it paged out: huge pages of which it has a part are split.
+    pub(crate) fn note_split(&self, address: usize, bytes: usize) {
         if let Some(mut inner) = self.enter() {
             let end = address.saturating_add(bytes);
-            inner.arenas.iter_mut().flatten().for_each(|arena| arena.note_discard(address, end));
+            inner.arenas.iter_mut().flatten().for_each(|arena| arena.note_split(address, end));
         }
     }
 

@@ -114,8 +114,8 @@ reasons! {
         "attach again when nobody watches the memory any more: a virtual machine that migrates, a checkpoint, a garbage collector";
     /// It is a stack.
     Stack = "stack", "nothing to mend: stacks are left as they are, because programs use little of most";
-    /// The kernel had a huge page each time, and split it, or had small ones there already: parts of it were freed or given back, or
-    /// the kernel itself did, for room.
+    /// The kernel had a huge page each time, and split it, or had small ones there already: parts of it were freed or given back
+    /// or paged out, or the kernel itself did, for room.
     Split = "split",
         "where it is much: firsttouch attach PID puts small pages together while the program runs";
     /// A device or io_uring has the page for as long as the program lets it (`VmPin`), and the kernel may not move it.

@@ -87,7 +87,7 @@ pub(crate) enum Cause {
     Fork = 2,
     /// The program changed the mapping of a part of it, or gave advice of it.
     Change = 4,
-    /// The program discarded a part of it, or the heap gave one back.
+    /// The program discarded a part of it or had it paged out, or the heap gave one back.
     Discard = 8,
 }
 

@@ -35,8 +35,8 @@ impl Arena {
         self.each_chunk(0, self.used_to, |arena, chunk| arena.tables.forget_cause(chunk, Cause::Fork));
     }
 
-    /// The program discards what is in `[address, end)`.
-    pub(crate) fn note_discard(&mut self, address: usize, end: usize) {
+    /// The program discards what is in `[address, end)`, or has it paged out.
+    pub(crate) fn note_split(&mut self, address: usize, end: usize) {
         if let Some((from, until)) = self.pages_in(address, end) {
             self.note(from, until, Cause::Discard, Reach::Ends);
         }
@@ -151,7 +151,7 @@ mod tests {
         arena.give_back(halves[1], CHUNK / 2);
         arena.trim_idle(u64::MAX, 0, Grain::Pages);
         let end = arena.address(discarded + 2 * CHUNK);
-        arena.note_discard(end - BASE, end);
+        arena.note_split(end - BASE, end);
         for (start, pages, held) in
             [(whole, CHUNK, CHUNK), (halves[0], CHUNK / 2, CHUNK), (discarded, 2 * CHUNK, 2 * CHUNK)]
         {

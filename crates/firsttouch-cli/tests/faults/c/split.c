@@ -26,6 +26,12 @@
 //# run: -- freed-twice
 //# expect: pages=2m>=90% where thp
 //# expect: absent=split
+//# run: -- cold
+//# expect: shortfall=split>=32M where thp
+//# expect: absent=lost-after-fork
+//# run: -- paged-out
+//# expect: pages=2m>=90% where thp
+//# expect: absent=split
 //# run: --pages 4k -- discards
 //# expect: absent=split
 #include "check.h"
@@ -72,14 +78,15 @@ int main(int count, char **words)
         if (child == 0) _exit(0);
         CHECK(waitpid(child, NULL, 0) == child);
     }
+    if (!strcmp(words[1], "paged-out")) return serve_again(MADV_PAGEOUT) || serve_again(MADV_COLD);
     unsigned char *block = block_of(1);
-    if (!strcmp(words[1], "forked-other")) {
+    if (!strcmp(words[1], "forked-other") || !strcmp(words[1], "cold")) {
         /* What there was at the fork stays as it is, and is not what is split. */
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) _exit(0);
         CHECK(waitpid(child, NULL, 0) == child);
-        block = block_of(1);
+        if (strcmp(words[1], "cold")) block = block_of(1);
     }
     if (!strcmp(words[1], "protected-whole")) {
         /* Whole huge pages of it: the kernel splits none. */
@@ -106,7 +113,7 @@ int main(int count, char **words)
         if (!strcmp(words[1], "protects")) CHECK(mprotect(block + at, page, PROT_READ) == 0);
         if (!strcmp(words[1], "advises")) CHECK(madvise(block + at, page, MADV_NOHUGEPAGE) == 0);
         if (strcmp(words[1], "protects") && strcmp(words[1], "advises") && strcmp(words[1], "forked"))
-            CHECK(madvise(block + at, page, MADV_DONTNEED) == 0);
+            CHECK(madvise(block + at, page, strcmp(words[1], "cold") ? MADV_DONTNEED : MADV_COLD) == 0);
     }
     return 0;
 }
