@@ -513,6 +513,11 @@ pub fn process_ns() -> u64 {
     clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// Nanoseconds of processor time that the calling thread has used.
+pub fn thread_ns() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// Keeps these signals from the calling thread, a bit each, and no others, those too that the C library keeps to itself
 /// (rt_sigprocmask(2)); answers what was kept from it before.
 pub fn set_signal_mask(signals: u64) -> u64 {

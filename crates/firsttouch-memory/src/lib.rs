@@ -45,6 +45,7 @@ mod nodes;
 pub mod object_places;
 mod pages;
 mod patience;
+mod peak;
 mod readings;
 mod reason;
 mod record;

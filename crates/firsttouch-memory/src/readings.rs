@@ -61,9 +61,8 @@ impl Heap {
         }
         drop(inner);
         apart_from(true, || {
-            let mut inner = self.enter().filter(|inner| inner.look_is_due())?;
-            inner.look_at_peak();
-            Some(())
+            let mut inner = self.enter()?;
+            inner.look_is_due().then(|| inner.look_at_peak())
         });
         enter()
     }

@@ -11,7 +11,7 @@ use crate::footprint::{Footprint, Placed};
 use crate::nodes::Nodes;
 use crate::pages::{BASE, Page, Pages};
 use crate::reason::Reason;
-use crate::record::{self, More, Record, RecordFile};
+use crate::record::RecordFile;
 use crate::restore::Restore;
 use crate::settings::{Settings, Totals};
 use crate::snapshot::{self, Snapshot};
@@ -30,9 +30,9 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) totals: Totals,
     /// Bytes that could not be placed at all and went to the C library, by reason.
-    refused: [usize; Reason::ALL.len()],
+    pub(crate) refused: [usize; Reason::ALL.len()],
     /// Why nothing is placed any more.
-    stood_down: Option<Reason>,
+    pub(crate) stood_down: Option<Reason>,
     /// Where memory may lie.
     pub(crate) nodes: Nodes,
     /// Where the record goes, if one is wanted.
@@ -40,9 +40,11 @@ pub(crate) struct Inner {
     /// A record that would tell of no memory is left out.
     pub(crate) records_memory_only: bool,
     /// The reading at the peak, if a record is wanted.
-    snapshot: Snapshot,
+    pub(crate) snapshot: Snapshot,
     /// No further reading before this time, so that readings stay a small part of the program's time.
-    next_look_ns: u64,
+    pub(crate) next_look_ns: u64,
+    /// Processor time that looks have taken.
+    pub(crate) looks_ns: u64,
     /// What the kernel had counted before the first block.
     pub(crate) failures_before: Option<Failures>,
     /// After a fork, huge pages that a write split are put together again.
@@ -86,6 +88,7 @@ impl Inner {
         records_memory_only: false,
         snapshot: Snapshot::EMPTY,
         next_look_ns: 0,
+        looks_ns: 0,
         failures_before: None,
         restore: Restore::NOTHING,
         next_id: 1,
@@ -212,7 +215,7 @@ impl Inner {
     }
 
     /// The arena, if how densely it is used is to be found out, and what is known of that.
-    fn watched(&mut self, slot: usize) -> Option<(&mut Arena, &mut Sparse)> {
+    pub(crate) fn watched(&mut self, slot: usize) -> Option<(&mut Arena, &mut Sparse)> {
         let is_watched = slot == Backing::Transparent as usize && self.settings.may_exceed_memory;
         let arena = self.arenas[slot].as_mut().filter(|_| is_watched && !self.confined)?;
         Some((arena, &mut self.sparse))
@@ -510,78 +513,12 @@ impl Inner {
         self.arenas.iter().flatten().any(|arena| arena.covers(address))
     }
 
-    /// Whether placed memory is to be read for the record before it becomes less: there is more than the last reading saw.
-    pub(crate) fn look_is_due(&self) -> bool {
-        self.record_file.is_some()
-            && self.totals.live_bytes / 33 * 32 >= self.snapshot.resident_bytes()
-            && sys::now_ns() >= self.next_look_ns
-    }
-
-    /// Reads it, and writes that down.
-    pub(crate) fn look_at_peak(&mut self) {
-        let before = sys::now_ns();
-        if self.look() {
-            self.write_record(false, &|_| Ok(()));
-        }
-        let after = sys::now_ns();
-        self.next_look_ns = after + 20 * (after - before);
-    }
-
-    /// Reads placed memory and keeps the reading if at least as much is resident as at the last; answers whether.
-    fn look(&mut self) -> bool {
-        if let Some((arena, sparse)) = self.watched(Backing::Transparent as usize) {
-            sparse.before_reading(arena);
-        }
-        let (asked, live_bytes) = (self.settings.pages, self.totals.live_bytes);
-        let evidence = Evidence::since(self.failures_before);
-        let mut now = Snapshot::EMPTY;
-        now.read(&self.arenas, &self.sparse, self.span.as_ref(), asked, evidence, live_bytes);
-        let is_more = now.resident_bytes() >= self.snapshot.resident_bytes();
-        if is_more {
-            self.snapshot = now;
-        }
-        is_more
-    }
-
     /// Adds why a range of whole pages is on smaller ones than of this kind.
     pub(crate) fn why_small(&self, reader: &Reader, range: Range<usize>, kind: Pages, reasons: &mut Reasons) {
         let mut arenas = self.arenas.iter().flatten();
         let holds = |arena: &&Arena| arena.base <= range.start && range.end <= arena.end();
         if let Some(arena) = arenas.find(holds) {
             snapshot::why_small(arena, reader, range, kind, Evidence::since(self.failures_before), reasons);
-        }
-    }
-
-    /// The last record of a program that ends, if one is wanted.
-    pub(crate) fn finish_record(&mut self, more: More<'_>) {
-        if self.record_file.is_some() && !(self.records_memory_only && self.has_nothing_to_tell()) {
-            self.look();
-            self.write_record(true, more);
-        }
-        self.record_file = None;
-    }
-
-    /// Nothing was placed, and nothing was refused.
-    fn has_nothing_to_tell(&self) -> bool {
-        self.totals.placed_blocks == 0
-            && self.stood_down.is_none()
-            && self.refused.iter().all(|bytes| *bytes == 0)
-    }
-
-    fn write_record(&self, complete: bool, more: More<'_>) {
-        if let Some(file) = self.record_file.filter(|_| record::may_be_written()) {
-            let (asked, totals) = (self.settings.pages, self.totals);
-            Record {
-                asked,
-                totals,
-                snapshot: &self.snapshot,
-                refused: &self.refused,
-                stood_down: self.stood_down,
-                is_rationed: self.span.as_ref().is_some_and(|span| !span.reserved),
-                complete,
-                more,
-            }
-            .write(file);
         }
     }
 }
