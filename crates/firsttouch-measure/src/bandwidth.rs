@@ -2,7 +2,8 @@
 //! here. Which one that is must be measured: it depends on the processor, and on what the hypervisor shows of it.
 
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{self, Stores};
+use crate::simd;
+use crate::simd::Stores;
 
 /// The width of loads and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,10 @@ pub(super) struct Ahead {
 pub(super) struct Strips<'a> {
     pub(super) a: &'a [f64],
     pub(super) b: &'a [f64],
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "portable code fetches nothing ahead")
+    )]
     pub(super) next: &'a [f64],
 }
 

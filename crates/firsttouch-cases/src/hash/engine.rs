@@ -1,7 +1,9 @@
 //! What takes blocks into chaining values: of one message, or of as many side by side as a vector has words.
 
 use super::algorithm::{Algorithm, State};
-use super::lanes::{Plain, Twice};
+use super::lanes::Plain;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::Twice;
 use super::rounds::{Md5, Rounds, Sha1, Sha2, compress};
 use std::time::Instant;
 

@@ -68,6 +68,7 @@ macro_rules! operations {
         })+
     };
 }
+#[cfg(target_arch = "x86_64")]
 pub(super) use operations;
 
 macro_rules! one_lane {
@@ -117,9 +118,11 @@ one_lane!(u32, false);
 one_lane!(u64, true);
 
 /// Twice as many messages: two words of them in turn, so that the processor has the other to do where it would wait for the one.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(super) struct Twice<L>(L, L);
 
+#[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the trait asks for what vectors need")]
 impl<L: Lanes> Lanes for Twice<L> {
     const LANES: usize = 2 * L::LANES;

@@ -16,6 +16,7 @@ macro_rules! unrolled {
         })*
     };
 }
+#[cfg(target_arch = "x86_64")]
 pub(super) use unrolled;
 
 /// How a hash function takes a block into its chaining value.

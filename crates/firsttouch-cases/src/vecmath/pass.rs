@@ -37,6 +37,7 @@ impl Function {
     }
 
     /// Above this an element is active, and this is put in place of one that is not: 0.5 and 2, as the article has them.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn threshold_and_patch(self) -> (f64, f64) {
         match self {
             Function::LogLog => (f64::NEG_INFINITY, 1.0),

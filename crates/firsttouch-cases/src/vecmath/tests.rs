@@ -1,6 +1,8 @@
 //! Vector functions against a reference of twice the precision, and passes against the C library's functions.
 
-use super::pass::{self, Function, How, Pass, c_acosh};
+#[cfg(target_arch = "x86_64")]
+use super::pass::c_acosh;
+use super::pass::{self, Function, How, Pass};
 use super::{ABOUT, VecMath, value};
 use crate::Work;
 use crate::here::workload;
@@ -43,6 +45,7 @@ impl Double {
     }
 
     /// Units in the last place between this and a double.
+    #[cfg(target_arch = "x86_64")]
     fn units_to(self, made: f64) -> f64 {
         if made == self.0 && self.1 == 0.0 {
             return 0.0;
@@ -150,6 +153,7 @@ mod vectors {
 }
 
 /// Numbers of all sizes, and many where functions are hardest: near 1, and where results are barely numbers.
+#[cfg(target_arch = "x86_64")]
 fn numbers(count: u64, from: f64, to: f64) -> Vec<f64> {
     let random = |seed: u64| (mix(seed) >> 11) as f64 / (1_u64 << 53) as f64;
     let spread = (0..count).map(|seed| from + (to - from) * random(seed));
