@@ -359,9 +359,47 @@ impl<T, W: Word> Drop for Guard<'_, T, W> {
 
 #[cfg(test)]
 mod tests {
-    use super::Lock;
+    use super::{FREE, Lock, Word};
+    use core::cell::UnsafeCell;
+    use core::sync::atomic::{AtomicBool, AtomicU32};
     use std::sync::mpsc::channel;
     use std::thread;
+
+    /// The word of a process that is idle, as this one is not while other tests run.
+    struct Idle(AtomicU32);
+
+    impl Word for Idle {
+        fn load(&self) -> u32 {
+            Word::load(&self.0)
+        }
+        fn replace(&self, from: u32, to: u32) -> bool {
+            self.0.replace(from, to)
+        }
+        fn swap(&self, to: u32) -> u32 {
+            Word::swap(&self.0, to)
+        }
+        fn wait(&self, number: u32) -> bool {
+            self.0.wait(number)
+        }
+        fn wake_one(&self) {
+            self.0.wake_one();
+        }
+        fn wake_all(&self) {
+            self.0.wake_all();
+        }
+        fn this_thread() -> u32 {
+            AtomicU32::this_thread()
+        }
+        fn work_ns() -> u64 {
+            0
+        }
+        fn hold_signals() -> u64 {
+            AtomicU32::hold_signals()
+        }
+        fn let_signals(before: u64) {
+            AtomicU32::let_signals(before);
+        }
+    }
 
     #[test]
     fn counts_of_many_threads_add_up() {
@@ -423,10 +461,15 @@ mod tests {
 
     #[test]
     fn a_holder_that_does_not_come_back_is_left() {
-        let lock = Lock::new(());
+        let lock = Lock {
+            state: Idle(AtomicU32::new(FREE)),
+            holds_signals: AtomicBool::new(false),
+            value: UnsafeCell::new(()),
+        };
         let guard = lock.enter().unwrap();
-        let elsewhere =
-            |act: fn(&Lock<()>) -> bool| thread::scope(|scope| scope.spawn(|| act(&lock)).join().unwrap());
+        let elsewhere = |act: fn(&Lock<(), Idle>) -> bool| {
+            thread::scope(|scope| scope.spawn(|| act(&lock)).join().unwrap())
+        };
         // Whoever forks goes on, and then nobody waits any more.
         assert!(elsewhere(|lock| !lock.close() && lock.enter().is_none() && !lock.close_if_free()));
         assert!(!lock.is_held_by_another() && elsewhere(|lock| lock.is_held_by_another()));
