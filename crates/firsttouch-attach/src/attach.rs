@@ -21,7 +21,7 @@ use firsttouch_linux::process::{Status, ticks_after_boot};
 use firsttouch_linux::remote::Batches;
 use firsttouch_linux::smaps::PMD_BYTES;
 use firsttouch_linux::urgent::Urgent;
-use firsttouch_memory::Reason;
+use firsttouch_memory::{Reason, base_pages_fit};
 use firsttouch_placement::{
     AttachAction, AttachAsked, AttachEnded, AttachPlan, AttachReport, Receipt, Resident, format_bytes,
 };
@@ -356,6 +356,10 @@ pub fn may(
             None => AttachError::Unreadable { pid, what: "memory", source },
         }
     };
+    if (request.asked.huge_pages || request.destination.is_some()) && !base_pages_fit() {
+        let source = io::Error::from_raw_os_error(libc::ENOTSUP);
+        return Err(AttachError::Refused { pid, what: "place memory", reason: Reason::BasePageSize, source });
+    }
     if request.asked.huge_pages {
         let what = "collapse pages";
         executor.may_collapse().map_err(|source| match source.raw_os_error() {

@@ -50,6 +50,7 @@ pub(crate) fn failed(error: RegionError) -> FirsttouchResult {
     let result = match error {
         RegionError::Map { .. } | RegionError::Resize { .. } => FirsttouchResult::NoMemory,
         RegionError::Bind { .. } => FirsttouchResult::NoNode,
+        RegionError::BasePages => FirsttouchResult::Unsupported,
         RegionError::Prefault { .. } => FirsttouchResult::NotCreated,
         RegionError::Align { .. }
         | RegionError::Advise { .. }

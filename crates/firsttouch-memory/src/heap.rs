@@ -15,7 +15,7 @@ use crate::lock::{Guard, Lock};
 use crate::locks::Locks;
 use crate::mark::Mark;
 use crate::nodes::Nodes;
-use crate::pages::{BASE, Page, Pages};
+use crate::pages::{BASE, Page, Pages, base_pages_fit};
 use crate::patience::Patience;
 use crate::reason::Reason;
 use crate::settings::{MAPPED_BYTES, Settings};
@@ -208,6 +208,9 @@ impl Heap {
         self.mark.make();
         self.process.store(sys::process_id(), Ordering::Relaxed);
         if let Some(mut inner) = self.wait() {
+            if !base_pages_fit() {
+                inner.stand_down(Reason::BasePageSize);
+            }
             inner.room = Some(Room::ask());
             inner.nodes = Nodes::ask();
             self.asks_for_policies.store(inner.nodes.may_ask(), Ordering::Relaxed);

@@ -73,7 +73,7 @@ pub use interposer::Interposer;
 pub use lines::apart_from;
 pub use lock::{Guard, Lock};
 pub use mark::Mark;
-pub use pages::{BASE, GIGANTIC, HUGE, Pages};
+pub use pages::{BASE, GIGANTIC, HUGE, Pages, base_pages_fit};
 pub use reason::Reason;
 pub use record::RecordFile;
 pub use region::{

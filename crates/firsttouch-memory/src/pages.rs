@@ -7,8 +7,14 @@ use core::fmt;
 pub const HUGE: usize = 2 << 20;
 /// 1 GiB, the larger reserved huge page.
 pub const GIGANTIC: usize = 1 << 30;
-/// The base page. Machines with larger base pages are refused at start-up, not mishandled.
+/// The base page. Where the kernel's are larger (arm64 has them of 16 and 64 KiB, too) nothing is placed: [`base_pages_fit`].
 pub const BASE: usize = 4096;
+
+/// Whether the kernel's base pages are of that size. No system call.
+pub fn base_pages_fit() -> bool {
+    // SAFETY: reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_PAGESZ) == BASE as libc::c_ulong }
+}
 
 /// Index of a page within its arena.
 pub(crate) type Page = u32;

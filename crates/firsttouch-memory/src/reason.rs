@@ -124,6 +124,9 @@ reasons! {
     /// The kernel treats the mapping in a way of its own: huge pages of a pool, memory of a device.
     SpecialMapping = "special-mapping",
         "nothing to mend: huge pages of a pool and memory of devices are left where they are; firsttouch run --memory places a program's from its start";
+    /// The kernel's base pages are larger than 4 KiB, as arm64 may have them.
+    BasePageSize = "base-page-size",
+        "a kernel with base pages of 4 KiB (arm64: not the flavours 16k and 64k); --via glibc has the C library ask for such a kernel's huge pages";
 }
 
 impl Reason {

@@ -4,7 +4,7 @@ use super::error::RegionError;
 use super::name::Name;
 use super::policy::NodePolicy;
 use crate::object_places;
-use crate::pages::{BASE, GIGANTIC, HUGE, Pages};
+use crate::pages::{BASE, GIGANTIC, HUGE, Pages, base_pages_fit};
 use crate::shares::Shares;
 use firsttouch_linux::numa::NodeBits;
 
@@ -120,6 +120,9 @@ impl Builder {
 
     /// Whether it can be had at all.
     pub(super) fn check(&self) -> Result<(), RegionError> {
+        if !base_pages_fit() {
+            return Err(RegionError::BasePages);
+        }
         if let Some(node) = self.wrong_node {
             return Err(RegionError::Bind { node, errno: libc::EINVAL });
         }

@@ -1,6 +1,7 @@
 //! What can go wrong with a region, and what would mend it.
 
 use super::advice::Advice;
+use crate::reason::Reason;
 use core::fmt;
 
 /// Memory that cannot be had, or not be changed. What there was before is as it was.
@@ -51,6 +52,8 @@ pub enum RegionError {
         /// The kernel's error number.
         errno: i32,
     },
+    /// The kernel's base pages are not of 4 KiB.
+    BasePages,
     /// What another process handed over may change its size, and whoever reads beyond its end is killed.
     NotSealed,
 }
@@ -71,6 +74,7 @@ impl RegionError {
             | RegionError::Advise { errno, .. }
             | RegionError::Share { errno } => errno,
             RegionError::Align { .. } => libc::EINVAL,
+            RegionError::BasePages => libc::ENOTSUP,
             RegionError::NotSealed => libc::EPERM,
         }
     }
@@ -86,6 +90,7 @@ impl RegionError {
             }
             RegionError::Bind { .. } => "firsttouch status lists the nodes and those this process may use",
             RegionError::Prefault { .. } => "less memory, or a node with more of it: see firsttouch status",
+            RegionError::BasePages => Reason::BasePageSize.remedy(),
             RegionError::Align { .. } => "a power of two from 4096 to 1 GiB",
             RegionError::Advise { errno: libc::EINVAL, .. } => {
                 "the range must lie inside the region, begin with a page, and the kernel know the advice (pages of a pool \
@@ -130,6 +135,7 @@ impl fmt::Display for RegionError {
                 write!(f, "the kernel does not take the advice {advice:?} (error {errno})")
             }
             RegionError::Share { errno } => write!(f, "the memory cannot be shared (error {errno})"),
+            RegionError::BasePages => f.write_str("the base pages of this kernel are not of 4 KiB"),
             RegionError::NotSealed => f.write_str("the memory that was handed over may change its size"),
         }
     }
