@@ -378,7 +378,8 @@ impl Inner {
         let (from, until) = arena.give_back(start, pages);
         arena.renew_split(from, until);
         let may_ask = self.settings.may_ask_for_residency;
-        if !holds && !(may_ask && arena.hold_what_is_there(from, until, (room / BASE) as u32)) {
+        let holds = holds || may_ask && arena.hold_what_is_there(from, until, (room / BASE) as u32);
+        if !holds {
             // The words before the block have created its first page, which would be cleared anew for the next block: of one that nobody
             // has touched it is all there is.
             let may_hold_first = room >= arena.backing.chunk_bytes();
