@@ -45,7 +45,7 @@ impl Heap {
         Some(inner)
     }
 
-    /// Before placed memory becomes less, or moves: reads it, if there is a record of it and more than the last reading saw.
+    /// Before placed memory becomes less: reads it, if there is a record of it and more than the last reading saw.
     /// Threads wait for each other's readings, lest memory of theirs were gone by then.
     pub(crate) fn looked<'heap>(
         &'heap self,

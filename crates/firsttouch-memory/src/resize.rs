@@ -43,7 +43,7 @@ impl Heap {
     pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
         // Without the heap the block would have to be copied out of it.
         let again = || self.enter_to_save(self.usable_bytes(address)?);
-        let inner = self.enter_to_take(bytes).or_else(again).and_then(|inner| self.looked(inner, again));
+        let inner = self.enter_to_take(bytes).or_else(again);
         let Some(mut inner) = inner else { return Resized::NoRoom };
         let Some((slot, start, pages, block)) = inner.find(address) else { return Resized::NoRoom };
         let run = address as usize - usize::from(block.offset);
@@ -52,6 +52,8 @@ impl Heap {
             return Resized::NoRoom;
         }
         if wanted <= pages {
+            let Some(mut inner) = self.looked(inner, again) else { return Resized::NoRoom };
+            let Some((.., block)) = inner.find(address) else { return Resized::NoRoom };
             inner.totals.live_bytes = inner.totals.live_bytes - block.bytes + bytes;
             inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
             if let Some(arena) = &mut inner.arenas[slot] {

@@ -31,6 +31,8 @@ static void by_thread(void)
 {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, end_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
+    /* These do not promise to leave it: glibc 2.42 asks for guard pages that Linux 6.1 does not know. */
+    errno = 77;
 }
 
 static void by_small_malloc(void) { fill(malloc(500 * KIB), 500 * KIB, 2); }
