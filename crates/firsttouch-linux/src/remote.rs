@@ -11,6 +11,10 @@ pub struct ProcessHandle {
     fd: OwnedFd,
 }
 
+/// The line that mends it where the kernel hands out no handles (`ENOSYS`).
+pub const NO_HANDLES: &str =
+    "Linux 5.3 or newer, outside of sandboxes and of emulators (valgrind) that know no pidfd_open";
+
 impl ProcessHandle {
     /// Takes hold of a process (Linux 5.3).
     pub fn open(pid: u32) -> io::Result<ProcessHandle> {

@@ -1,6 +1,7 @@
 //! Why a process cannot be watched.
 
 use firsttouch_linux::process::{OWN_PROC, SHOWS_OTHERS};
+use firsttouch_linux::remote::NO_HANDLES;
 use std::io;
 
 /// Why a process cannot be watched.
@@ -54,6 +55,9 @@ impl WatchError {
                 format!("grep Tgid /proc/{pid}/status   # the process it belongs to")
             }
             WatchError::OtherNamespace { .. } => OWN_PROC.to_owned(),
+            WatchError::Unreadable { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                NO_HANDLES.to_owned()
+            }
             WatchError::Unreadable { pid, .. } => {
                 format!("ls -ld /proc/{pid}   # as its user or as root; /proc may be mounted with hidepid")
             }

@@ -4,10 +4,10 @@ use crate::place::first_allowed;
 use crate::{assert_code, assert_said, skipped, stderr, stdout};
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Has a filter refuse, or kill for, the call whose number comes second, and becomes the rest.
+/// Has a filter refuse, not know, or kill for the call whose number comes second, and becomes the rest.
 const SANDBOX: &str = r#"
 #include <errno.h>
 #include <linux/filter.h>
@@ -19,7 +19,9 @@ const SANDBOX: &str = r#"
 #include <sys/resource.h>
 #include <unistd.h>
 int main(int count, char **words) {
-    unsigned answer = strcmp(words[1], "kills") ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS;
+    unsigned answer = !strcmp(words[1], "kills")  ? SECCOMP_RET_KILL_PROCESS
+                      : !strcmp(words[1], "lacks") ? SECCOMP_RET_ERRNO | ENOSYS
+                                                   : SECCOMP_RET_ERRNO | EPERM;
     struct sock_filter rules[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, atoi(words[2]), 0, 1),
@@ -57,6 +59,7 @@ enum Number {
     Mincore,
     Capset,
     PerfEventOpen,
+    PidfdOpen,
 }
 
 impl Number {
@@ -68,6 +71,7 @@ impl Number {
             Number::Mincore => [27, 232],
             Number::Capset => [126, 91],
             Number::PerfEventOpen => [298, 241],
+            Number::PidfdOpen => [434, 434],
         };
         if cfg!(target_arch = "x86_64") { x86_64 } else { aarch64 }
     }
@@ -163,4 +167,18 @@ fn the_machine_is_told_of_where_a_filter_kills_for_what_is_tried() {
         let output = sandbox.deadly(Number::PerfEventOpen, words);
         assert!(output.status.code().is_some_and(|code| code < 3), "{words:?}: {}", output.status);
     }
+}
+
+#[test]
+fn who_needs_a_handle_says_that_the_kernel_has_none() {
+    let Some(sandbox) = Sandbox::new() else { return };
+    let mut process = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let pid = process.id().to_string();
+    for words in [&["attach", &pid][..], &["watch", "--duration", "1", &pid]] {
+        let words = [&[env!("CARGO_BIN_EXE_firsttouch")], words].concat();
+        let output = sandbox.start("lacks", Number::PidfdOpen, &words);
+        assert_said(&output, 125, &["hint: Linux 5.3 or newer", "pidfd_open"]);
+    }
+    drop(process.stdin.take());
+    assert!(process.wait().unwrap().success());
 }
