@@ -49,8 +49,8 @@ pub(crate) struct Price {
 }
 
 impl Price {
-    /// Processor time that is free: a program that ends soon is seen, too.
-    pub(crate) const FREE: Duration = Duration::from_millis(10);
+    /// Processor time that is free: a program that ends soon is seen, too, where processors are slow.
+    pub(crate) const FREE: Duration = Duration::from_millis(50);
 
     pub(crate) const fn new(work_to_cost: u32) -> Price {
         Price { work_to_cost, paid: Duration::ZERO }

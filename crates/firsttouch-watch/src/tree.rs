@@ -28,7 +28,7 @@ const PAUSE_TO_COST: u32 = 10;
 /// The same for asking whether a look is affordable.
 const PAUSE_TO_ASK: u32 = 1000;
 /// So many times the usual price is spent where memory grows. It comes to an end, and is paid for by what is done afterwards.
-const GROWTH_TO_WORK: u32 = 5;
+const GROWTH_TO_WORK: u32 = 10;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,11 +195,13 @@ impl TreeWatch {
         self.rest = glanced * PAUSE_TO_COST;
         let all = account(&looks);
         if !looks.is_empty() && self.may_read(all, work) {
-            self.look_into(&looks, all);
+            let has_read = self.look_into(&looks, all);
             let cost = spent().saturating_sub(glanced);
             self.readings.paid += cost;
             self.next_reading = Instant::now() + cost * PAUSE_TO_COST;
-            self.most_read = self.most_read.max(all);
+            if has_read {
+                self.most_read = self.most_read.max(all);
+            }
         }
         self.last_account = all;
         looks.first().is_some_and(|look| look.member == 0)
@@ -341,8 +343,8 @@ impl TreeWatch {
     }
 
     /// Reads the mappings of members that are fuller than ever, and those of all where all together are. Close to a peak the
-    /// later look is the better one: pages are collapsed after they are filled.
-    fn look_into(&mut self, looks: &[Look], all: u64) {
+    /// later look is the better one: pages are collapsed after they are filled. Answers whether any were read.
+    fn look_into(&mut self, looks: &[Look], all: u64) -> bool {
         let enough = |fullest: u64| fullest - fullest / 50;
         let known = self.at_peak.memory.of_no_file().bytes;
         let is_peak = self.expected(all) >= enough(known);
@@ -378,7 +380,7 @@ impl TreeWatch {
             }
         }
         if !is_peak || read.is_empty() {
-            return;
+            return !read.is_empty();
         }
         let together = Together::of(read.iter().map(|(_, resident, _)| resident));
         let bytes = together.memory.of_no_file().bytes;
@@ -394,6 +396,7 @@ impl TreeWatch {
                     Some(nodes)
                 });
         }
+        true
     }
 
     /// Whether the cheap account is half as much again as at any reading and has come to rest, or four times as much. Few readings come
