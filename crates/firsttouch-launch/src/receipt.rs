@@ -90,7 +90,6 @@ impl Ended<'_> {
                 receipt.obtained.get_or_insert_default().threads = record.obtained.threads;
             }
         }
-        receipt.notes.extend(receipt.tree.as_ref().and_then(unread));
         receipt
     }
 
@@ -218,21 +217,6 @@ fn seen_placed(placed: Resident) -> Option<Obtained> {
     })
 }
 
-/// What the kernel counted of a process and no look has seen: the program may have ended before a look was paid for.
-fn unread(tree: &ProcessTree) -> Option<String> {
-    const MUCH: u64 = 64 << 20;
-    let missed = |process: &ProcessMemory| {
-        let read = process.memory.of_no_file().bytes + process.memory.files.bytes;
-        let missed = process.peak_rss_bytes?.saturating_sub(read);
-        (missed >= MUCH && missed > read / 4).then_some((missed, process.pid))
-    };
-    let (missed, pid) = tree.processes.iter().filter_map(missed).max()?;
-    let mib = missed >> 20;
-    Some(format!(
-        "process {pid} had {mib} MiB more at its peak than were read: looks at it are kept to a hundredth of its own time"
-    ))
-}
-
 fn unfinished(ending: Ending) -> &'static str {
     match ending {
         Ending::Exited(_) => {
@@ -312,25 +296,6 @@ mod tests {
         let early = receipt(&place, Ending::Exited(3));
         assert_eq!((early.program.as_str(), early.ending.as_deref()), ("/bin/y", Some("exit status 3")));
         assert!(early.notes.iter().any(|note| note.contains("skips its end")), "{early:?}");
-    }
-
-    #[test]
-    fn memory_that_no_look_has_seen_is_told() {
-        let note = |peak_mib: u64| {
-            let bytes = 200 << 20;
-            let private = Resident { bytes, huge_bytes: 0 };
-            let process = ProcessMemory {
-                pid: 6,
-                parent: 1,
-                program: "/bin/y".to_owned(),
-                peak_rss_bytes: Some(peak_mib << 20),
-                cpu_ms: 0,
-                memory: ResidentMemory { private, ..ResidentMemory::default() },
-            };
-            unread(&ProcessTree { processes: vec![process], ..ProcessTree::default() })
-        };
-        assert_eq!((note(190), note(250)), (None, None));
-        assert!(note(300).unwrap().starts_with("process 6 had 100 MiB more at its peak"));
     }
 
     #[test]

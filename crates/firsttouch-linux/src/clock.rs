@@ -11,21 +11,6 @@ pub fn thread_processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the live struct; with this clock the call cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    duration(&time)
-}
-
-/// Processor time that a process has used, all its threads together, those that have ended too: by its clock, whose number is made of
-/// the process's (clock_getcpuclockid(3)). `None` if there is no such process. It costs less than a file of `/proc`.
-pub fn process_processor_time(pid: u32) -> Option<Duration> {
-    /// `CPUCLOCK_SCHED` of `include/linux/posix-timers_types.h`: the time that the scheduler counts.
-    const SCHEDULED: libc::clockid_t = 2;
-    let clock = (!libc::clockid_t::try_from(pid).ok()? << 3) | SCHEDULED;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills the live struct, or answers an error.
-    (unsafe { libc::clock_gettime(clock, &raw mut time) } == 0).then(|| duration(&time))
-}
-
-fn duration(time: &libc::timespec) -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
@@ -55,7 +40,7 @@ impl QueueTime {
 
 #[cfg(test)]
 mod tests {
-    use super::{QueueTime, process_processor_time, thread_processor_time};
+    use super::{QueueTime, thread_processor_time};
     use crate::numa::{self, CpuBits};
 
     #[test]
@@ -66,20 +51,6 @@ mod tests {
             sum = std::hint::black_box(sum + 1);
         }
         assert!(thread_processor_time() > before);
-    }
-
-    #[test]
-    fn the_time_of_a_process_is_that_of_all_its_threads() {
-        let ours = || process_processor_time(std::process::id()).unwrap();
-        let before = ours();
-        let worked = std::thread::spawn(|| {
-            while thread_processor_time().as_millis() < 5 {}
-            thread_processor_time()
-        });
-        let worked = worked.join().unwrap();
-        assert!(ours() - before >= worked, "{worked:?}");
-        // Larger than any number of a process.
-        assert_eq!(process_processor_time(1 << 22 | 1), None);
     }
 
     #[test]

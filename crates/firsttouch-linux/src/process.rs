@@ -125,8 +125,6 @@ pub struct Stat {
     pub user_ticks: u64,
     /// Time in the kernel, in clock ticks.
     pub system_ticks: u64,
-    /// Time of both kinds that children used which have ended and were waited for, and theirs, in clock ticks.
-    pub collected_ticks: u64,
     /// Number of threads of the process, the first one included although it has ended.
     pub threads: u64,
     /// When it started, in clock ticks after boot: together with the number, the identity of a process.
@@ -180,7 +178,6 @@ impl Stat {
             major_faults: number(9)?,
             user_ticks: number(11)?,
             system_ticks: number(12)?,
-            collected_ticks: number(13)?.saturating_add(number(14)?),
             threads: number(17)?,
             start_ticks: number(19)?,
             kernel_thread: number(6)? & PF_KTHREAD != 0,
