@@ -2,7 +2,7 @@
 
 use crate::coverage::Reader;
 use crate::evidence::Reasons;
-use crate::extents::Extents;
+use crate::extents::{Block, Extents};
 use crate::heap::Heap;
 use crate::lines::apart_from;
 use crate::lock::Guard;
@@ -64,7 +64,7 @@ impl Heap {
         let mut count = 0_usize;
         for arena in inner.arenas.iter().flatten() {
             for (start, pages, block) in Extents::runs(arena.table()) {
-                let Some(block) = block.filter(|block| !block.is_retired()) else { continue };
+                let Some(block) = block.filter(Block::is_in_use) else { continue };
                 if let Some(slot) = count.checked_sub(skip).and_then(|index| blocks.get_mut(index)) {
                     let from = arena.address(start);
                     let seen =

@@ -41,7 +41,7 @@ enum Tag {
 pub(crate) struct Block {
     /// Running number, from 1; 0 for pages that serve nobody any more.
     pub(crate) id: u32,
-    /// Bytes the program asked for.
+    /// Bytes the program asked for; 0 for pages that a block is moving out of.
     pub(crate) bytes: usize,
     /// Offset of the program's pointer from the start of the run, at most one page.
     pub(crate) offset: u16,
@@ -58,6 +58,16 @@ impl Block {
     /// Whether the pages serve nobody any more.
     pub(crate) fn is_retired(&self) -> bool {
         self.id == 0
+    }
+
+    /// What the block leaves behind while its contents go elsewhere: to be freed, and no block of the program's.
+    pub(crate) fn moved_out(self) -> Block {
+        Block { bytes: 0, ..self }
+    }
+
+    /// Whether it is a block of the program's, and not pages that were retired or that a block is moving out of.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.bytes > 0
     }
 }
 

@@ -306,6 +306,7 @@ impl Heap {
     /// The same on pages of this kind; `None` is the kind of the settings.
     pub fn allocate_on(&self, kind: Option<Pages>, bytes: usize, alignment: usize, zeroed: bool) -> *mut u8 {
         let Some(place) = Place::of(alignment) else { return core::ptr::null_mut() };
+        let bytes = bytes.max(LEAST_BYTES);
         let Some(pages) = page_count(bytes, place.offset.into()) else { return core::ptr::null_mut() };
         let Some(mut inner) = self.enter_to_take(bytes) else { return core::ptr::null_mut() };
         if !self.open_span(&mut inner) {
@@ -542,6 +543,9 @@ impl Heap {
         inner.span.is_some()
     }
 }
+
+/// Of the smallest block: what has none is told apart as pages that a block has moved out of.
+pub(crate) const LEAST_BYTES: usize = 1;
 
 /// Pages for that many bytes behind an offset.
 pub(crate) fn page_count(bytes: usize, offset: usize) -> Option<u32> {

@@ -3,7 +3,7 @@
 use crate::arena::{Arena, Reach};
 use crate::extents::Block;
 use crate::header;
-use crate::heap::{Heap, page_count};
+use crate::heap::{Heap, LEAST_BYTES, page_count};
 use crate::lock::Guard;
 use crate::locks::Locked;
 use crate::pages::{BASE, HUGE, Pages};
@@ -41,6 +41,7 @@ impl Heap {
     /// # Safety
     /// The block must be live and nobody may use it during the call.
     pub unsafe fn resize_on(&self, kind: Option<Pages>, address: *mut u8, bytes: usize) -> Resized {
+        let bytes = bytes.max(LEAST_BYTES);
         // Without the heap the block would have to be copied out of it.
         let again = || self.enter_to_save(self.usable_bytes(address)?);
         let inner = self.enter_to_take(bytes).or_else(again);
@@ -100,14 +101,13 @@ impl Heap {
         let Some((new_slot, taken, fallback)) = inner.take(kind, wanted, chunk, phase, pages) else {
             return Resized::NoRoom;
         };
-        // The old run is a block of no bytes from now on, which is freed when its contents are elsewhere.
+        // The old run is what a block has moved out of from now on, and is freed when the contents are elsewhere.
         inner.totals.live_bytes -= block.bytes;
-        inner.totals.live_blocks += 1;
         inner.count_taken(&taken, bytes);
         if let Some(arena) = &mut inner.arenas[slot] {
             // What is moved with its locks leaves nothing: the run is made anew before it serves again.
             let altered = block.altered || locked != Locked::Not;
-            arena.set_live(start, pages, Block { bytes: 0, altered, ..block });
+            arena.set_live(start, pages, Block { altered, ..block.moved_out() });
         }
         let locks_all = inner.locks_all;
         let Some(arena) = &mut inner.arenas[new_slot] else { return Resized::NoRoom };
@@ -145,12 +145,15 @@ impl Heap {
         }
         // The block is where it was. The kernel may have cleared its target, which is made anew before it serves again.
         if let Some(mut inner) = self.enter() {
-            inner.totals.live_bytes += block.bytes;
+            inner.totals.live_bytes = inner.totals.live_bytes - bytes + block.bytes;
+            inner.totals.peak_bytes = inner.totals.peak_bytes.max(inner.totals.live_bytes);
             if let Some(arena) = &mut inner.arenas[slot] {
                 arena.set_live(start, pages, block);
             }
+            if let Some(arena) = &mut inner.arenas[new_slot] {
+                arena.set_live(taken.start, wanted, Block { altered: true, ..block.moved_out() });
+            }
         }
-        self.set_altered(target as *const u8, wanted as usize * BASE, Reach::Ends);
         self.free((target + usize::from(block.offset)) as *mut u8);
         Resized::NoRoom
     }

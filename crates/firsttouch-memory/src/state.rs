@@ -135,7 +135,7 @@ impl Inner {
     pub(crate) fn free(&mut self, address: *const u8) -> bool {
         let Some((slot, start, pages, block)) = self.find(address) else { return false };
         self.totals.live_bytes -= block.bytes;
-        self.totals.live_blocks -= 1;
+        self.totals.live_blocks -= usize::from(block.is_in_use());
         if !self.confined {
             self.nodes.before_free(address as usize / BASE * BASE, pages as usize * BASE);
         }

@@ -2,7 +2,7 @@
 //! was opened with RTLD_DEEPBIND calls these past us. To who never looks they would be live for ever.
 
 use crate::arena::Reach;
-use crate::extents::Extents;
+use crate::extents::{Block, Extents};
 use crate::pages::BASE;
 use crate::span::reserve_at;
 use crate::state::Inner;
@@ -20,8 +20,8 @@ impl Inner {
         let mut seen = 0;
         while let Some(arena) = &self.arenas[slot] {
             let gone = Extents::runs_from(arena.table(), seen).find_map(|(start, pages, block)| {
-                // What has no bytes any more is moving, and nothing may be there for a moment.
-                let block = block.filter(|block| !block.is_retired() && block.bytes > 0)?;
+                // Where a block is moving out, nothing may be there for a moment.
+                let block = block.filter(Block::is_in_use)?;
                 let (address, bytes) = (arena.address(start), pages as usize * BASE);
                 // Nothing is replaced: the kernel refuses where there is anything.
                 if reserve_at(address, bytes) {

@@ -315,6 +315,38 @@ fn a_move_keeps_contents_and_huge_pages() {
 }
 
 #[test]
+fn who_asks_during_a_move_sees_the_block_once() {
+    let heap = heap(Pages::Transparent);
+    thread::scope(|scope| {
+        let mover = scope.spawn(|| {
+            for _ in 0..100 {
+                let address = heap.allocate(3 * MIB, 0, false);
+                let behind = heap.allocate(MIB, 0, false);
+                fill(address, 3 * MIB, 1);
+                // SAFETY: the block is this thread's alone. It is too small for the kernel to move it.
+                let Resized::To(moved) = (unsafe { heap.resize(address, 7 * MIB / 2) }) else {
+                    panic!("there is room")
+                };
+                assert_ne!(moved, address);
+                for block in [moved, behind] {
+                    assert!(heap.free(block));
+                }
+            }
+        });
+        let mut blocks = [BlockInfo::default(); 4];
+        while !mover.is_finished() {
+            let totals = heap.totals();
+            assert!(totals.live_blocks <= 2, "{totals:?}");
+            assert!(totals.live_bytes <= totals.peak_bytes, "{totals:?}");
+            let count = heap.blocks_from(0, &mut blocks);
+            assert!(count <= 2, "{blocks:?}");
+            assert!(blocks[..count].iter().all(|block| block.bytes > 0), "{blocks:?}");
+        }
+    });
+    assert_eq!((heap.totals().live_blocks, heap.totals().live_bytes), (0, 0));
+}
+
+#[test]
 fn an_empty_pool_falls_back_with_its_reason() {
     let heap = heap(Pages::Huge1G);
     let address = heap.allocate(5 * MIB, 0, false);
