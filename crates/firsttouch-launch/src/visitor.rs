@@ -100,6 +100,9 @@ impl Visitor {
             Ok(pass) if pass.ended => None,
             Ok(pass) => {
                 self.collapsed_bytes += pass.collapsed_bytes;
+                if let Some(watch) = self.watch.as_mut().filter(|_| pass.collapsed_bytes > 0) {
+                    watch.expect_other_pages();
+                }
                 self.last_pass = pass;
                 Some(supervisor.pause())
             }

@@ -10,7 +10,7 @@
 //! for as long as a mapping is walked. `smaps` would tell no more, at a higher price.
 //!
 //! A [`TreeWatch`] looks for another reason: what a program and all that it starts had at their peak is the receipt of a run, so
-//! it looks often, at `smaps`, and takes up to a tenth of the time.
+//! it looks often, at `smaps`, and takes up to a tenth of the time while memory grows, then a hundredth.
 //!
 //! Architecture invariants: the process watched must not be able to tell, except by the time a walk holds its lock, which
 //! is measured and said; nothing is written to `/proc`; what was not read is `None`, never the value before.

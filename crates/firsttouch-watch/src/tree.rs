@@ -9,7 +9,7 @@ use firsttouch_linux::process::{
 };
 use firsttouch_linux::program::{program_of, text_of};
 use firsttouch_linux::root::Root;
-use firsttouch_linux::smaps::{read_bytes_by_node, read_smaps};
+use firsttouch_linux::smaps::{Region, read_bytes_by_node, read_smaps};
 use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together, Unserved};
 use firsttouch_sorted::sort_by_key;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -25,6 +25,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// kernel counts anyway. What it waits for a processor does not count: on a busy machine looks would come too late for who starts
 /// and ends.
 const PAUSE_TO_COST: u32 = 10;
+/// What the kernel counts anyway comes to this at last, one more each second.
+const LAST_PAUSE_TO_COST: u32 = 50;
+/// Where the account says that nothing has changed, pages may have: mappings are read again when such a part of the life until then has
+/// passed, or so long; for a hundredth of the time at most.
+const UNREAD_PART: u32 = 4;
+const LONGEST_UNREAD: Duration = Duration::from_secs(10);
+const UNREAD_TO_COST: u32 = 100;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,10 +64,14 @@ pub struct TreeWatch {
     modules_at_peak: BTreeSet<String>,
     pause: Duration,
     cost: Duration,
-    /// When mappings may be read again, though little has changed.
+    began: Instant,
+    /// When mappings may be read again, and when they are though nothing has changed.
     next_reading: Instant,
+    stale: Instant,
     /// The largest cheap account at which they were read.
     most_read: u64,
+    /// The node that all memory is on, where there is one only.
+    only_node: Option<u32>,
     /// Whether the kernel lists the children of a process.
     lists_children: bool,
     /// The CPUs that the first thread of the program may run on.
@@ -112,6 +123,7 @@ impl TreeWatch {
     pub fn new(root: Root, pid: u32, mark: Option<Mark>) -> TreeWatch {
         let mut watch = TreeWatch {
             lists_children: root.has(&format!("proc/{pid}/task/{pid}/children")),
+            only_node: only_node(&root),
             marked: mark.filter(|_| !shows_others(&root)).map(|mark| Marked::new(&root, pid, mark)),
             root,
             pid,
@@ -124,7 +136,9 @@ impl TreeWatch {
             modules_at_peak: BTreeSet::new(),
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
+            began: Instant::now(),
             next_reading: Instant::now(),
+            stale: Instant::now(),
             most_read: 0,
             cpus: None,
             blind: None,
@@ -153,20 +167,39 @@ impl TreeWatch {
         let glanced = thread_processor_time();
         self.cost = glanced.saturating_sub(before);
         let all = account(&looks);
-        if !looks.is_empty() && (Instant::now() >= self.next_reading || self.has_grown(all)) {
+        if !looks.is_empty() && self.is_due(&looks, all) {
             self.look_into(&looks, all);
-            let cost = thread_processor_time().saturating_sub(glanced);
-            self.next_reading = Instant::now() + cost * PAUSE_TO_COST;
+            self.rest(thread_processor_time().saturating_sub(glanced));
             self.most_read = self.most_read.max(all);
         }
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
     }
 
+    /// Somebody has changed pages of which the account says nothing: mappings are read again as soon as the last reading allows.
+    pub fn expect_other_pages(&mut self) {
+        self.stale = self.next_reading;
+    }
+
     /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
     /// costly.
     pub fn pause(&self) -> Duration {
-        self.pause.max(self.cost * PAUSE_TO_COST)
+        let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
+        self.pause.max(self.cost * PAUSE_TO_COST.saturating_add(seconds).min(LAST_PAUSE_TO_COST))
+    }
+
+    /// Whether mappings are to be read now.
+    fn is_due(&self, looks: &[Look], all: u64) -> bool {
+        let now = Instant::now();
+        self.has_grown(all) || now >= self.next_reading && (now >= self.stale || self.has_changed(looks, all))
+    }
+
+    /// After mappings were read at that cost.
+    fn rest(&mut self, cost: Duration) {
+        let now = Instant::now();
+        self.next_reading = now + cost * PAUSE_TO_COST;
+        let life = now.saturating_duration_since(self.began);
+        self.stale = now + (life / UNREAD_PART).min(LONGEST_UNREAD).max(cost * UNREAD_TO_COST);
     }
 
     /// Looks for processes that are new, among them the children of those.
@@ -266,7 +299,6 @@ impl TreeWatch {
     /// Reads the mappings of members that are fuller than ever, and those of all where all together are. Close to a peak the
     /// later look is the better one: pages are collapsed after they are filled.
     fn look_into(&mut self, looks: &[Look], all: u64) {
-        let enough = |fullest: u64| fullest - fullest / 50;
         let known = self.at_peak.memory.of_no_file().bytes;
         let is_peak = self.expected(all) >= enough(known);
         let (mut read, mut modules, mut is_whole) = (Vec::new(), BTreeSet::new(), true);
@@ -286,34 +318,39 @@ impl TreeWatch {
             match unless_ended(read_smaps(&self.root, look.shown_under)) {
                 Ok(Some(regions)) if !regions.is_empty() => {
                     let resident = ProcessResident::of(&regions);
+                    let nodes = self.only_node.map(|node| BTreeMap::from([(node, private_bytes(&regions))]));
                     if is_fullest {
                         self.remember(look, &resident);
                     }
-                    read.push((look.shown_under, resident));
+                    read.push((look.shown_under, resident, nodes));
                     let code = regions.into_iter().map(|region| region.mapping);
                     let code = code.filter(|it| it.execute && it.backing() == Backing::File);
                     modules.extend(code.map(|mapping| mapping.name));
                 }
                 // It ended after the glance; one that was not collected has no mappings left.
                 Ok(_) => is_whole = false,
-                Err(error) => self.blind = Some(error),
+                Err(error) => {
+                    self.blind = Some(error);
+                    self.members[look.member].fullest = look.bytes;
+                }
             }
         }
         if !is_peak || read.is_empty() {
             return;
         }
-        let together = Together::of(read.iter().map(|(_, resident)| resident));
+        let together = Together::of(read.iter().map(|(_, resident, _)| resident));
         let bytes = together.memory.of_no_file().bytes;
         self.last_read = is_whole.then_some((all, bytes));
         if bytes >= enough(known) {
             self.at_peak = together;
             self.modules_at_peak = modules;
-            self.nodes_at_peak = read.iter().try_fold(BTreeMap::new(), |mut nodes, (number, _)| {
-                for (node, bytes) in private_nodes(&self.root, *number)? {
-                    *nodes.entry(node).or_insert(0) += bytes;
-                }
-                Some(nodes)
-            });
+            self.nodes_at_peak =
+                read.into_iter().try_fold(BTreeMap::new(), |mut nodes, (number, _, known)| {
+                    for (node, bytes) in known.or_else(|| private_nodes(&self.root, number))? {
+                        *nodes.entry(node).or_insert(0) += bytes;
+                    }
+                    Some(nodes)
+                });
         }
     }
 
@@ -321,6 +358,12 @@ impl TreeWatch {
     /// gone before the last reading is paid for. Few readings come of it, however often the account falls and rises again.
     fn has_grown(&self, all: u64) -> bool {
         all > self.most_read + self.most_read / 2
+    }
+
+    /// Whether all have more than at any reading, or one of them has, so that it is told of: somebody new, for one.
+    fn has_changed(&self, looks: &[Look], all: u64) -> bool {
+        let is_more = |look: &Look| enough(look.bytes) > self.members[look.member].fullest;
+        enough(all) > self.most_read || looks.iter().any(is_more)
     }
 
     /// What all probably have together, by the cheap account. That counts what a parent and its child have in common twice, and of several pieces
@@ -381,10 +424,30 @@ impl TreeWatch {
     }
 }
 
+/// What counts as much as so many bytes.
+fn enough(bytes: u64) -> u64 {
+    bytes - bytes / 50
+}
+
 /// The cheap account of all: what each has of its own, and the largest piece of shared memory.
 fn account(looks: &[Look]) -> u64 {
     let shared = looks.iter().map(|look| look.shared_bytes).max().unwrap_or(0);
     looks.iter().fold(shared, |sum, look| sum.saturating_add(look.own_bytes))
+}
+
+/// The node of a machine that has all of its memory; `None` if there are several, or the kernel does not say.
+fn only_node(root: &Root) -> Option<u32> {
+    root.read("sys/devices/system/node/has_memory").ok()??.trim().parse().ok()
+}
+
+/// Resident bytes but for pages of files and memory that processes share, as [`private_nodes`] has them: mappings tell it, and to have
+/// the kernel walk them once more would cost as much as the first time.
+fn private_bytes(regions: &[Region]) -> u64 {
+    let of_region = |region: &Region| match region.mapping.backing() {
+        Backing::Anonymous | Backing::Stack => region.figures.rss.unwrap_or(0),
+        Backing::File | Backing::Kernel => 0,
+    };
+    regions.iter().map(|region| of_region(region) + region.figures.hugetlb()).sum()
 }
 
 /// Resident bytes by node of the process that is shown under a number; `None` if the kernel does not say.
@@ -398,203 +461,4 @@ fn private_nodes(root: &Root, number: u32) -> Option<BTreeMap<u32, u64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::io::{Read, Write};
-    use std::path::Path;
-    use std::process::{Command, Stdio};
-
-    #[test]
-    fn children_are_found_whether_the_kernel_lists_them_or_not() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let watch = TreeWatch::new(Root::live(), std::process::id(), None);
-        for lists_children in [watch.lists_children, false] {
-            let mut watch =
-                TreeWatch { lists_children, ..TreeWatch::new(Root::live(), std::process::id(), None) };
-            assert!(watch.look());
-            assert!(watch.members.iter().any(|member| member.memory.pid == child.id()), "{lists_children}");
-            let (tree, _) = watch.into_tree().unwrap();
-            assert!(tree.processes.iter().any(|process| process.pid == child.id()), "{lists_children}");
-        }
-        drop(child.stdin.take());
-        child.wait().unwrap();
-    }
-
-    /// A process of a recorded machine with so many kB of its own.
-    fn record(machine: &Path, pid: u32, parent: u32, kb: u32, children: &str) {
-        let folder = machine.join(format!("proc/{pid}"));
-        fs::create_dir_all(folder.join(format!("task/{pid}"))).unwrap();
-        let zeroes = "0 ".repeat(48);
-        let range = "7f0000000000-7f8000000000 rw-p 00000000 00:00 0";
-        let files = [
-            (format!("task/{pid}/children"), children.to_owned()),
-            ("stat".to_owned(), format!("{pid} (program) R {parent} {zeroes}\n")),
-            (
-                "status".to_owned(),
-                format!("Name:\tprogram\nVmHWM:\t{kb} kB\nVmRSS:\t{kb} kB\nRssAnon:\t{kb} kB\n"),
-            ),
-            (
-                "smaps".to_owned(),
-                format!("{range}\nSize: {kb} kB\nRss: {kb} kB\nPss: {kb} kB\nAnonymous: {kb} kB\n"),
-            ),
-        ];
-        files.into_iter().for_each(|(name, text)| fs::write(folder.join(name), text).unwrap());
-    }
-
-    #[test]
-    fn who_ends_while_it_is_looked_at_stays_in_the_peak() {
-        let machine = tempfile::tempdir().unwrap();
-        record(machine.path(), 10, 1, 100, "11 ");
-        record(machine.path(), 11, 10, 5000, "");
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
-        assert!(watch.look());
-        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
-        assert!(watch.look());
-        let (tree, pages) = watch.into_tree().unwrap();
-        let found: Vec<u64> = tree.processes.iter().map(|it| it.memory.of_no_file().bytes >> 10).collect();
-        assert_eq!((found, tree.at_peak.of_no_file().bytes >> 10), (vec![5000, 100], 5100));
-        assert_eq!(pages.bytes_by_page_size, BTreeMap::from([(4096, 5100 << 10)]));
-    }
-
-    #[test]
-    fn the_first_is_the_program_though_it_had_ended_before_it_was_watched() {
-        let mut child = Command::new("true").spawn().unwrap();
-        let is_over = |pid| Stat::read(&Root::live(), pid).unwrap().state == 'Z';
-        while !is_over(child.id()) {
-            std::thread::yield_now();
-        }
-        let mut watch = TreeWatch::new(Root::live(), child.id(), None);
-        assert!(!watch.look());
-        assert_eq!(
-            watch.cpus(),
-            Status::read(&Root::live(), std::process::id()).unwrap().allowed_cpus.as_deref()
-        );
-        assert!(watch.into_tree().is_none());
-        child.wait().unwrap();
-        // Nor is another process the first when the program is gone for good.
-        let watch = TreeWatch::new(Root::live(), child.id(), None);
-        assert_eq!(watch.members[0].memory.pid, child.id());
-    }
-
-    #[test]
-    fn a_peak_is_read_though_the_last_reading_was_costly() {
-        let machine = tempfile::tempdir().unwrap();
-        record(machine.path(), 10, 1, 1000, "");
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
-        let mut seen = |kb| {
-            record(machine.path(), 10, 1, kb, "");
-            watch.look();
-            watch.next_reading = Instant::now() + Duration::from_secs(3600);
-            watch.at_peak.memory.of_no_file().bytes >> 10
-        };
-        // The first; growth that is no hurry, more than half as much again, and not a second time.
-        assert_eq!([1000, 1400, 1600, 1700].map(&mut seen), [1000, 1000, 1600, 1600]);
-        watch.next_reading = Instant::now();
-        watch.look();
-        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1700);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_not_read_at_every_look() {
-        let machine = tempfile::tempdir().unwrap();
-        record(machine.path(), 10, 1, 1000, "11 ");
-        record(machine.path(), 11, 10, 5000, "");
-        fs::remove_file(machine.path().join("proc/11/smaps")).unwrap();
-        let mut watch = TreeWatch::new(Root::at(machine.path()), 10, None);
-        watch.look();
-        assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1000);
-        let later = Instant::now() + Duration::from_secs(3600);
-        watch.next_reading = later;
-        watch.look();
-        assert_eq!(watch.next_reading, later);
-    }
-
-    #[test]
-    fn what_is_expected_is_what_counted_before_until_it_changes() {
-        let mut watch = TreeWatch::new(Root::live(), std::process::id(), None);
-        let mut expected = |last_read, account| {
-            watch.last_read = last_read;
-            watch.expected(account)
-        };
-        assert_eq!(expected(None, 300), 300);
-        // A child had as much from its parent; then it has become another program.
-        assert_eq!((expected(Some((200, 100)), 210), expected(Some((200, 100)), 150)), (105, 150));
-        // Two pieces of shared memory, as large as each other.
-        assert_eq!((expected(Some((100, 200)), 105), expected(Some((100, 200)), 150)), (210, 300));
-    }
-
-    #[test]
-    fn who_is_left_behind_is_found_whether_the_kernel_lists_children_or_not() {
-        for lists_children in [true, false] {
-            let machine = tempfile::tempdir().unwrap();
-            let environment = |pid: u32, text: &str| {
-                fs::write(machine.path().join(format!("proc/{pid}/environ")), text).unwrap();
-            };
-            record(machine.path(), 1, 0, 100, "5 20 21 22 23 ");
-            record(machine.path(), 5, 1, 100, "10 ");
-            record(machine.path(), 10, 5, 100, "25 ");
-            for pid in [20, 21, 22, 23] {
-                record(machine.path(), pid, 1, 100, "");
-            }
-            environment(20, "HOME=/\0A=b mark=/run/1\0");
-            environment(21, "MARK=/run/12\0");
-            // Becoming another program it has none for a moment.
-            environment(22, "");
-            // Who was there before the program is not asked; who has ended and was not collected is nobody.
-            let status = |pid: u32, state: char, parent: u32, start: u32| {
-                let text = format!("{pid} (program) {state} {parent} {}{start} 0 0\n", "0 ".repeat(17));
-                fs::write(machine.path().join(format!("proc/{pid}/stat")), text).unwrap();
-            };
-            status(10, 'R', 5, 7);
-            [20, 21, 22].into_iter().for_each(|pid| status(pid, 'R', 1, 7));
-            status(23, 'R', 1, 6);
-            environment(23, "MARK=/run/1\0");
-            record(machine.path(), 25, 10, 0, "");
-            status(25, 'Z', 10, 8);
-            record(machine.path(), 24, 20, 100, "");
-            fs::write(machine.path().join("proc/20/task/20/children"), "24 ").unwrap();
-            let mark = Mark::OfOrphans(b"=/run/1".to_vec());
-            let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
-            watch.lists_children = lists_children;
-            let found = |watch: &mut TreeWatch| {
-                assert!(watch.look());
-                let mut pids: Vec<u32> = watch.members.iter().map(|member| member.memory.pid).collect();
-                pids.sort_unstable();
-                pids
-            };
-            assert_eq!(found(&mut watch), [10, 20, 24], "{lists_children}");
-            environment(22, "MARK=/run/1\0");
-            // Nobody is asked twice.
-            environment(21, "MARK=/run/1\0");
-            assert_eq!(found(&mut watch), [10, 20, 22, 24], "{lists_children}");
-        }
-    }
-
-    #[test]
-    fn processes_that_others_start_are_found_by_a_variable() {
-        let started = |value: &str| {
-            let mut cat = Command::new("cat");
-            cat.env("FIRSTTOUCH_TEST_MARK", value).stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut child = cat.spawn().unwrap();
-            // Once it answers it has its environment.
-            child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
-            child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-            child
-        };
-        let mut children = ["1", "2", "21"].map(started);
-        let mark = Mark::OfAnybody(b"_MARK=2".to_vec());
-        let mut watch = TreeWatch::new(Root::live(), children[0].id(), Some(mark));
-        assert!(watch.look());
-        let (tree, _) = watch.into_tree().unwrap();
-        let mut found: Vec<u32> = tree.processes.iter().map(|process| process.pid).collect();
-        found.sort_unstable();
-        let mut marked = [children[0].id(), children[1].id()];
-        marked.sort_unstable();
-        assert_eq!(found, marked);
-        for child in &mut children {
-            drop(child.stdin.take());
-            child.wait().unwrap();
-        }
-    }
-}
+mod tests;
