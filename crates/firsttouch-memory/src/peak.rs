@@ -18,20 +18,18 @@ fn affordable_ns() -> u64 {
 
 impl Inner {
     /// Whether placed memory is to be read for the record before it becomes less: there is more than the last reading saw, and looks so far
-    /// are paid for.
+    /// are paid for. Who has confined itself may open no file, and had its record before.
     pub(crate) fn look_is_due(&mut self) -> bool {
         let (live_bytes, known_bytes) = (self.totals.live_bytes, self.snapshot.resident_bytes());
-        if self.record_file.is_none() || live_bytes / 33 * 32 < known_bytes {
+        if self.record_file.is_none() || self.is_confined() || live_bytes / 33 * 32 < known_bytes {
             return false;
         }
         let now = sys::now_ns();
         if now < self.next_look_ns {
             return false;
         }
-        // Where there is much more than ever it is read at once. The kernel knows the processor time by a call, which who confines itself
-        // has maybe not allowed.
-        let is_paid =
-            self.is_confined() || live_bytes / 3 * 2 >= known_bytes || self.looks_ns <= affordable_ns();
+        // Where there is much more than ever it is read at once.
+        let is_paid = live_bytes / 3 * 2 >= known_bytes || self.looks_ns <= affordable_ns();
         if !is_paid {
             self.next_look_ns = now + UNPAID_NS;
         }
@@ -40,13 +38,11 @@ impl Inner {
 
     /// Reads it, and writes that down.
     pub(crate) fn look_at_peak(&mut self) {
-        let before = sys::now_ns();
-        let used_ns = if self.is_confined() { sys::now_ns } else { sys::thread_ns };
-        let began = used_ns();
+        let (before, used_before) = (sys::now_ns(), sys::thread_ns());
         if self.look() {
             self.write_record(false, &|_| Ok(()));
         }
-        self.looks_ns += used_ns() - began;
+        self.looks_ns += sys::thread_ns() - used_before;
         let after = sys::now_ns();
         self.next_look_ns = after + 20 * (after - before);
     }
@@ -98,5 +94,58 @@ impl Inner {
             }
             .write(file);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::affordable_ns;
+    use crate::heap::Heap;
+    use crate::record::RecordFile;
+    use crate::settings::Settings;
+
+    const MIB: usize = 1 << 20;
+
+    /// A heap of which there is a record, that nobody writes here.
+    fn recorded() -> Heap {
+        let heap = Heap::new();
+        heap.enable(Settings::STANDARD);
+        heap.record_to(RecordFile::of(b"/proc/none\0".to_vec().leak()).unwrap(), false);
+        heap
+    }
+
+    fn filled(heap: &Heap, bytes: usize) -> *mut u8 {
+        let block = heap.allocate(bytes, 16, false);
+        assert!(!block.is_null());
+        // SAFETY: a block of the test's.
+        unsafe { block.write_bytes(1, bytes) };
+        block
+    }
+
+    /// Whether a look is due when those until now have taken so much.
+    fn is_due(heap: &Heap, looks_ns: u64) -> bool {
+        let mut inner = heap.enter().unwrap();
+        (inner.looks_ns, inner.next_look_ns) = (looks_ns, 0);
+        inner.look_is_due()
+    }
+
+    #[test]
+    fn looks_that_are_not_paid_for_wait_unless_there_is_much_more() {
+        let heap = recorded();
+        assert!(heap.free(filled(&heap, 8 * MIB)), "which looks");
+        let _a_little_more = filled(&heap, 9 * MIB);
+        assert!(is_due(&heap, 0) && is_due(&heap, affordable_ns()));
+        assert!(!is_due(&heap, affordable_ns() + 1_000_000_000));
+        let _much_more = filled(&heap, 9 * MIB);
+        assert!(is_due(&heap, u64::MAX / 2));
+    }
+
+    #[test]
+    fn who_has_confined_itself_is_not_looked_at() {
+        let heap = recorded();
+        let _block = filled(&heap, 8 * MIB);
+        assert!(is_due(&heap, 0));
+        heap.confine();
+        assert!(!is_due(&heap, 0));
     }
 }
