@@ -5,6 +5,7 @@ use crate::configurations::ChoiceError;
 use crate::metric::MetricError;
 use crate::run::{OTHER_FOLDER, RunError};
 use crate::vary::VaryError;
+use firsttouch_linux::remote::NO_HANDLES;
 use firsttouch_placement::SkippedConfiguration;
 use firsttouch_process::{LaunchError, ProgramError};
 use std::io;
@@ -73,6 +74,9 @@ pub enum TuneError {
         /// Why.
         source: MetricError,
     },
+    /// The end of a run could not be waited for.
+    #[error("cannot wait for the program")]
+    Wait(#[source] io::Error),
     /// A run failed.
     #[error("the program failed under `{name}`")]
     Run {
@@ -93,6 +97,7 @@ impl TuneError {
         match error {
             RunError::Launch(error) => TuneError::Launch(error),
             line @ RunError::Line { .. } => TuneError::Line(line),
+            RunError::Wait(error) => TuneError::Wait(error),
             RunError::Metric(source) => TuneError::Unjudged { name: name.to_owned(), source },
             source => TuneError::Run { name: name.to_owned(), source },
         }
@@ -120,6 +125,9 @@ impl TuneError {
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
             TuneError::Agent(error) => Some(error.hint()),
             TuneError::Launch(error) => Some(error.hint()),
+            TuneError::Wait(error) => {
+                (error.kind() == io::ErrorKind::Unsupported).then(|| NO_HANDLES.to_owned())
+            }
             TuneError::Run { .. } => Some(
                 "the program must end by itself, with status 0 (or --ignore-failure), before it can be timed"
                     .to_owned(),
