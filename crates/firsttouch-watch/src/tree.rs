@@ -27,6 +27,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_TO_COST: u32 = 10;
 /// What the kernel counts anyway comes to this at last, one more each second.
 const LAST_PAUSE_TO_COST: u32 = 50;
+/// The search for processes that are not below the program, of which there are as many as the machine has, to this: ten more each second.
+const LAST_PAUSE_TO_SEARCH: u32 = 400;
 /// Where the account says that nothing has changed, pages may have: mappings are read again when such a part of the life until then has
 /// passed, or so long; for a hundredth of the time at most.
 const UNREAD_PART: u32 = 4;
@@ -65,6 +67,8 @@ pub struct TreeWatch {
     pause: Duration,
     cost: Duration,
     began: Instant,
+    /// When those may be searched for again that are known by a mark.
+    next_search: Instant,
     /// When mappings may be read again, and when they are though nothing has changed.
     next_reading: Instant,
     stale: Instant,
@@ -137,6 +141,7 @@ impl TreeWatch {
             pause: SHORTEST_PAUSE,
             cost: Duration::ZERO,
             began: Instant::now(),
+            next_search: Instant::now(),
             next_reading: Instant::now(),
             stale: Instant::now(),
             most_read: 0,
@@ -161,8 +166,9 @@ impl TreeWatch {
         if self.members.is_empty() {
             return false;
         }
+        let marked = self.search_marked();
         let before = thread_processor_time();
-        self.search();
+        self.search(marked);
         let looks = self.glance();
         let glanced = thread_processor_time();
         self.cost = glanced.saturating_sub(before);
@@ -184,8 +190,13 @@ impl TreeWatch {
     /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
     /// costly.
     pub fn pause(&self) -> Duration {
+        self.pause.max(self.cost * self.pause_to_cost(1, LAST_PAUSE_TO_COST))
+    }
+
+    /// So many times a cost is to be waited, which becomes more by so much each second.
+    fn pause_to_cost(&self, each_second: u32, most: u32) -> u32 {
         let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
-        self.pause.max(self.cost * PAUSE_TO_COST.saturating_add(seconds).min(LAST_PAUSE_TO_COST))
+        seconds.saturating_mul(each_second).saturating_add(PAUSE_TO_COST).min(most)
     }
 
     /// Whether mappings are to be read now.
@@ -202,11 +213,22 @@ impl TreeWatch {
         self.stale = now + (life / UNREAD_PART).min(LONGEST_UNREAD).max(cost * UNREAD_TO_COST);
     }
 
-    /// Looks for processes that are new, among them the children of those.
-    fn search(&mut self) {
+    /// Processes that are known by a mark and new, where it is time to search for them.
+    fn search_marked(&mut self) -> Vec<u32> {
+        if self.marked.is_none() || Instant::now() < self.next_search {
+            return Vec::new();
+        }
+        let before = thread_processor_time();
+        let found = self.find_marked(&self.members.iter().map(|member| member.memory.pid).collect());
+        let cost = thread_processor_time().saturating_sub(before);
+        self.next_search = Instant::now() + cost * self.pause_to_cost(10, LAST_PAUSE_TO_SEARCH);
+        found
+    }
+
+    /// Looks for processes that are new below those that are known, and below these, which are new.
+    fn search(&mut self, marked: Vec<u32>) {
         let mut known: Vec<u32> = self.members.iter().map(|member| member.memory.pid).collect();
         let mut seen: HashSet<u32> = known.iter().copied().collect();
-        let marked = self.find_marked(&seen);
         seen.extend(&marked);
         known.extend(&marked);
         marked.into_iter().for_each(|pid| self.welcome(pid));

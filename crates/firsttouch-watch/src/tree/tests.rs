@@ -198,6 +198,7 @@ fn who_is_left_behind_is_found_whether_the_kernel_lists_children_or_not() {
         let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
         watch.lists_children = lists_children;
         let found = |watch: &mut TreeWatch| {
+            watch.next_search = Instant::now();
             assert!(watch.look());
             let mut pids: Vec<u32> = watch.members.iter().map(|member| member.memory.pid).collect();
             pids.sort_unstable();
@@ -209,6 +210,23 @@ fn who_is_left_behind_is_found_whether_the_kernel_lists_children_or_not() {
         environment(21, "MARK=/run/1\0");
         assert_eq!(found(&mut watch), [10, 20, 22, 24], "{lists_children}");
     }
+}
+
+#[test]
+fn who_is_not_below_is_searched_for_when_the_last_search_was_paid_for() {
+    let mut watch = TreeWatch::new(Root::live(), std::process::id(), Some(Mark::OfAnybody(b"=?".to_vec())));
+    let later = Instant::now() + Duration::from_secs(3600);
+    let mut is_searched = |next| {
+        watch.next_search = next;
+        assert!(watch.look());
+        watch.next_search != next
+    };
+    assert!(is_searched(Instant::now()) && !is_searched(later));
+    let mut factor = |life_s| {
+        watch.began = Instant::now() - Duration::from_secs(life_s);
+        watch.pause_to_cost(10, LAST_PAUSE_TO_SEARCH)
+    };
+    assert_eq!([0, 5, 1000].map(&mut factor), [10, 60, 400]);
 }
 
 #[test]
