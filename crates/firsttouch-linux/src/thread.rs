@@ -13,6 +13,9 @@ const PAGE: usize = 4096;
 /// The signal by which such a thread is woken: ignored by default, and blocked by these threads.
 const WAKE: libc::c_int = libc::SIGURG;
 
+/// The last thread that did something [apart], which the kernel may still count; 0 for none.
+static APART: AtomicU32 = AtomicU32::new(0);
+
 /// A number that is none, while a thread is being started.
 const STARTING: u32 = u32::MAX;
 
@@ -95,7 +98,13 @@ pub unsafe fn apart<T: Send, F: FnOnce() -> T + Send>(act: F) -> Option<T> {
     // SAFETY: the caller's duty; the thread is waited for.
     unsafe { start(perform::<T, F>, &raw mut work as usize, &number, || true) }.ok()?;
     await_last_call(&number);
+    APART.store(number.last.load(SeqCst), SeqCst);
     work.1
+}
+
+/// Waits until the kernel does not count the last thread that did something [apart] any more.
+pub fn await_apart() {
+    await_gone(&APART);
 }
 
 /// What a thread begins with.
@@ -214,12 +223,17 @@ pub fn wakings() -> Result<Descriptor, i32> {
 
 /// Wakes the thread of that number, if it is one of this process, and waits until it is gone.
 pub fn await_end(number: &Number) {
+    await_last_call(number);
+    await_gone(&number.last);
+}
+
+/// Waits until the kernel does not count the thread `ended` any more, which makes no system call. There is none then.
+fn await_gone(ended: &AtomicU32) {
     /// As a rule the kernel is done within microseconds. But it may have taken the thread from its processor, for long on a busy machine;
     /// then it is given time, up to about a second.
     const YIELDS: u32 = 100;
     const SLEEPS: u32 = 1000;
-    await_last_call(number);
-    let last = number.last.load(SeqCst);
+    let last = ended.load(SeqCst);
     let still_counts = |_: &u32| last != 0 && numa::is_alive(sys::process_id(), last);
     for look in (0..YIELDS + SLEEPS).take_while(still_counts) {
         let millisecond = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -230,7 +244,7 @@ pub fn await_end(number: &Number) {
         let _ = unsafe { call(number, arguments) };
     }
     // It may become another thread's.
-    let _ = number.last.compare_exchange(last, 0, SeqCst, SeqCst);
+    let _ = ended.compare_exchange(last, 0, SeqCst, SeqCst);
 }
 
 /// Wakes the thread of that number, if it is one of this process, and waits until it makes no system call any more.
@@ -251,9 +265,12 @@ fn await_last_call(number: &Number) {
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
 
     static NUMBER: Number = Number::new();
     static SEEN: AtomicU32 = AtomicU32::new(0);
+    /// Of what is done apart the last thread is known.
+    static APARTS: Mutex<()> = Mutex::new(());
 
     extern "C" fn wait_to_be_woken(_: usize) {
         let mut blocked = 0_u64;
@@ -305,18 +322,31 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn a_debugger_may_read_all_that_the_c_library_would_keep_of_a_thread() {
+        let _alone = APARTS.lock().unwrap();
         // SAFETY: system calls only.
         assert_eq!(unsafe { apart(zeroes_of_the_c_library) }, Some(PAGE - 24));
     }
 
     #[test]
     fn what_is_opened_apart_is_among_nobodys_files() {
+        let _alone = APARTS.lock().unwrap();
         let here = std::fs::File::open("/").unwrap();
         let lowest = || sys::open_to_read(c"/").map(|file| file.number());
         // SAFETY: system calls only.
         let there = unsafe { apart(lowest) };
         assert_eq!(there, Some(Ok(0)));
         drop(here);
+    }
+
+    #[test]
+    fn who_waits_for_what_is_done_apart_finds_nobody_left() {
+        let _alone = APARTS.lock().unwrap();
+        for _ in 0..2000 {
+            // SAFETY: system calls only.
+            let number = unsafe { apart(numa::thread_id) }.unwrap();
+            await_apart();
+            assert!(!numa::is_alive(sys::process_id(), number));
+        }
     }
 
     #[test]

@@ -71,8 +71,12 @@ pub(crate) fn is_barred() -> bool {
     IS_OVER.load(SeqCst) || BARRED.load(SeqCst) > 0
 }
 
-/// Does something while there is no such thread: all that there are end before, and none starts until it is done.
+/// Does something while there is no such thread: all that there are end before, and none starts until it is done. One that has read for
+/// the calling thread has ended, but the kernel may count it still.
 pub(crate) fn without_any<T>(act: impl FnOnce() -> T) -> T {
+    if HEAP.is_of_this_process() {
+        thread::await_apart();
+    }
     if !may_be() {
         return act();
     }
