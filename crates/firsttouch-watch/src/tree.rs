@@ -29,9 +29,8 @@ const PAUSE_TO_COST: u32 = 10;
 const LAST_PAUSE_TO_COST: u32 = 50;
 /// The search for processes that are not below the program, of which there are as many as the machine has, to this: ten more each second.
 const LAST_PAUSE_TO_SEARCH: u32 = 400;
-/// Where the account says that nothing has changed, pages may have: mappings are read again when such a part of the life until then has
-/// passed, or so long; for a hundredth of the time at most.
-const UNREAD_PART: u32 = 4;
+/// Where the account says that nothing has changed, pages may have: mappings are read again after pauses that become twice as long each
+/// time, up to this, or so many times the cost where that is more.
 const LONGEST_UNREAD: Duration = Duration::from_secs(10);
 const UNREAD_TO_COST: u32 = 100;
 
@@ -72,6 +71,8 @@ pub struct TreeWatch {
     /// When mappings may be read again, and when they are though nothing has changed.
     next_reading: Instant,
     stale: Instant,
+    /// How often they were read since something has changed.
+    unchanged: u32,
     /// The largest cheap account at which they were read.
     most_read: u64,
     /// The node that all memory is on, where there is one only.
@@ -144,6 +145,7 @@ impl TreeWatch {
             next_search: Instant::now(),
             next_reading: Instant::now(),
             stale: Instant::now(),
+            unchanged: 0,
             most_read: 0,
             cpus: None,
             blind: None,
@@ -174,8 +176,9 @@ impl TreeWatch {
         self.cost = glanced.saturating_sub(before);
         let all = account(&looks);
         if !looks.is_empty() && self.is_due(&looks, all) {
+            let is_changed = self.has_changed(&looks, all);
             self.look_into(&looks, all);
-            self.rest(thread_processor_time().saturating_sub(glanced));
+            self.rest(thread_processor_time().saturating_sub(glanced), is_changed);
             self.most_read = self.most_read.max(all);
         }
         self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
@@ -184,7 +187,7 @@ impl TreeWatch {
 
     /// Somebody has changed pages of which the account says nothing: mappings are read again as soon as the last reading allows.
     pub fn expect_other_pages(&mut self) {
-        self.stale = self.next_reading;
+        (self.stale, self.unchanged) = (self.next_reading, 0);
     }
 
     /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
@@ -205,12 +208,13 @@ impl TreeWatch {
         self.has_grown(all) || now >= self.next_reading && (now >= self.stale || self.has_changed(looks, all))
     }
 
-    /// After mappings were read at that cost.
-    fn rest(&mut self, cost: Duration) {
-        let now = Instant::now();
-        self.next_reading = now + cost * PAUSE_TO_COST;
-        let life = now.saturating_duration_since(self.began);
-        self.stale = now + (life / UNREAD_PART).min(LONGEST_UNREAD).max(cost * UNREAD_TO_COST);
+    /// After mappings were read at that cost, because something has changed or for a long time nothing.
+    fn rest(&mut self, cost: Duration, is_changed: bool) {
+        let (now, pause) = (Instant::now(), cost * PAUSE_TO_COST);
+        self.next_reading = now + pause;
+        self.unchanged = if is_changed { 0 } else { self.unchanged.saturating_add(1) };
+        let doubled = pause.saturating_mul(1_u32.checked_shl(self.unchanged).unwrap_or(u32::MAX));
+        self.stale = now + doubled.min(LONGEST_UNREAD.max(cost * UNREAD_TO_COST));
     }
 
     /// Processes that are known by a mark and new, where it is time to search for them.

@@ -122,17 +122,20 @@ fn where_nothing_has_changed_mappings_are_left_alone() {
 }
 
 #[test]
-fn who_lives_long_is_read_seldom_and_for_a_hundredth_of_the_time() {
+fn who_does_not_change_is_read_half_as_often_each_time() {
     let mut watch = TreeWatch::new(Root::live(), std::process::id(), None);
-    let mut rests = |life_s, cost_ms| {
-        watch.began = Instant::now() - Duration::from_secs(life_s);
+    let mut rests = |cost_ms, is_changed| {
         let now = Instant::now();
-        watch.rest(Duration::from_millis(cost_ms));
+        watch.rest(Duration::from_millis(cost_ms), is_changed);
         let about_s = |due: Instant| due.saturating_duration_since(now).as_secs_f64().round() as u64;
         (about_s(watch.next_reading), about_s(watch.stale))
     };
-    assert_eq!((rests(0, 100), rests(12, 10), rests(24, 100)), ((1, 10), (0, 3), (1, 10)));
-    assert_eq!((rests(2000, 10), rests(2000, 500)), ((0, 10), (5, 50)));
+    let costs =
+        [(100, true), (100, false), (100, false), (100, false), (100, false), (100, false), (100, true)];
+    let rested = costs.map(|(cost_ms, is_changed)| rests(cost_ms, is_changed));
+    assert_eq!(rested, [(1, 1), (1, 2), (1, 4), (1, 8), (1, 10), (1, 10), (1, 1)]);
+    let last = (0..40).map(|_| rests(500, false)).last();
+    assert_eq!(last, Some((5, 50)), "a hundredth of the time, where it is costly");
 }
 
 #[test]
