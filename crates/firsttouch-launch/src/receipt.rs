@@ -229,7 +229,7 @@ fn unfinished(ending: Ending) -> &'static str {
 fn missing(ending: Ending) -> &'static str {
     match ending {
         Ending::Exited(_) => {
-            "the program left in a way that skips its end, or became one that the agent does not reach"
+            "the program left in a way that skips its end, changed its user, or became one that the agent does not reach"
         }
         Ending::Signaled(_) => {
             "the program was killed before there was a peak to record; what is said was seen from outside"

@@ -3,7 +3,7 @@
 use super::table::{Align, Cell, Column, Table};
 use super::{NARROWEST, Page, tree};
 use crate::cells::{asked, other_means, receipt_words, shortfall_bytes, total};
-use crate::number::{UNKNOWN, percent};
+use crate::number::{UNKNOWN, percent, plural};
 use crate::style::{Style, Tone};
 use firsttouch_placement::{Obtained, Receipt, ThreadReport, format_bytes, format_order};
 
@@ -37,20 +37,11 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
         page.heading("placed memory at its peak");
         page.text.push_str(&obtained_table(obtained).print(page.width, style));
         page.blank();
-        page.paragraph(
-            "",
-            &format!(
-                "{} placed in {} at the peak of {}; {} held for reuse at most, which served {} with {}",
-                format_bytes(obtained.placed_bytes),
-                crate::number::plural(obtained.placed_blocks as usize, "allocation"),
-                format_bytes(obtained.peak_bytes),
-                format_bytes(obtained.held_bytes),
-                crate::number::plural(obtained.recycled_blocks as usize, "allocation"),
-                format_bytes(obtained.recycled_bytes),
-            ),
-            Some(Tone::Faint),
-        );
-        page.blank();
+        // Seen from outside only, nobody counted them.
+        if obtained.placed_blocks > 0 {
+            page.paragraph("", &served(obtained), Some(Tone::Faint));
+            page.blank();
+        }
     }
     if let Some(threads) =
         receipt.obtained.as_ref().map(|obtained| &obtained.threads).filter(|t| !t.is_empty())
@@ -100,6 +91,19 @@ fn incomplete(receipt: &Receipt) -> &'static str {
     } else {
         "The program did not end by itself, and nothing could be read before."
     }
+}
+
+/// What the agent counted over the life of the program.
+fn served(obtained: &Obtained) -> String {
+    format!(
+        "{} placed in {} at the peak of {}; {} held for reuse at most, which served {} with {}",
+        format_bytes(obtained.placed_bytes),
+        plural(obtained.placed_blocks as usize, "allocation"),
+        format_bytes(obtained.peak_bytes),
+        format_bytes(obtained.held_bytes),
+        plural(obtained.recycled_blocks as usize, "allocation"),
+        format_bytes(obtained.recycled_bytes),
+    )
 }
 
 fn obtained_table(obtained: &Obtained) -> Table {
