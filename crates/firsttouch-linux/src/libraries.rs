@@ -38,7 +38,7 @@ pub fn is_loader_of_others(loader: &CStr) -> bool {
     let is_known = has_to_tell || is_glibc_loader(path);
     !is_known
         || path != SYSTEM_LOADER
-            && (has_to_tell || own_minor() >= VERSION_MINOR)
+            && (has_to_tell || glibc_minor() >= VERSION_MINOR)
             && lacks_version(loader).unwrap_or(has_to_tell)
 }
 
@@ -53,7 +53,7 @@ pub fn is_loader(path: &[u8]) -> bool {
 }
 
 /// Of the release of the C library that this process has, which is 2.x.
-fn own_minor() -> u32 {
+pub fn glibc_minor() -> u32 {
     unsafe extern "C" {
         fn gnu_get_libc_version() -> *const c_char;
     }
@@ -106,8 +106,8 @@ mod tests {
         assert!((480..520).chain([4000]).all(|at| !is_of_others("ld-linux-x86-64.so.2", &across(at))));
         let older: &[u8] = b"GLIBC_2.3\0GLIBC_2.4\0GLIBC_PRIVATE\0";
         assert!(is_of_others("ld.so", older) && is_of_others("/usr/libexec/ld-elf.so.1", &across(0)));
-        assert_eq!(is_of_others("ld-linux-x86-64.so.2", older), own_minor() >= VERSION_MINOR);
+        assert_eq!(is_of_others("ld-linux-x86-64.so.2", older), glibc_minor() >= VERSION_MINOR);
         assert!(is_loader(b"/lib/ld-musl-x86_64.so.1") && is_loader(b"ld.so") && !is_loader(b"/usr/bin/ld"));
-        assert!(!is_loader_of_others(c"/nowhere/ld-linux-x86-64.so.2") && own_minor() > 16);
+        assert!(!is_loader_of_others(c"/nowhere/ld-linux-x86-64.so.2") && glibc_minor() > 16);
     }
 }

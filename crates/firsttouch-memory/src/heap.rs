@@ -469,7 +469,8 @@ impl Heap {
     pub fn usable_bytes(&self, address: *const u8) -> Option<usize> {
         let of_table = |inner: &Inner| {
             let (_, _, pages, block) = inner.find(address)?;
-            Some(pages as usize * BASE - usize::from(block.offset))
+            let offset = usize::from(block.offset);
+            Some(pages as usize * BASE - offset - header::unusable_bytes(offset))
         };
         if let Some(inner) = self.enter() {
             return of_table(&inner);
@@ -552,5 +553,5 @@ pub(crate) fn page_count(bytes: usize, offset: usize) -> Option<u32> {
     if bytes > isize::MAX as usize {
         return None;
     }
-    u32::try_from((bytes + offset).div_ceil(BASE).max(1)).ok()
+    u32::try_from((bytes + offset + header::unusable_bytes(offset)).div_ceil(BASE).max(1)).ok()
 }

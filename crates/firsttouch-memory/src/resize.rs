@@ -166,18 +166,20 @@ impl Heap {
     /// Locks a placed block if the one that it takes the place of, of the allocator behind, is a mapping of its own and locked: the kernel
     /// would have moved that with its locks.
     pub(crate) fn lock_as_mapping(&self, before: Range<usize>, address: *const u8) {
-        // It begins with glibc's words before the block, and ends where the block does.
+        // It begins with glibc's words before the block, and ends where the block does, or with what is not the block's.
         let offset = before.start % BASE;
-        let is_mapping = (offset == 0 || offset.is_power_of_two()) && before.end.is_multiple_of(BASE);
-        let mapping = whole_pages(before.start - header::BYTES..before.end);
+        let end = before.end + header::unusable_bytes(header::BYTES);
+        let is_mapping = (offset == 0 || offset.is_power_of_two()) && end.is_multiple_of(BASE);
+        let mapping = whole_pages(before.start - header::BYTES..end);
         if !is_mapping || self.is_confined() || self.locks.of(mapping) != Locked::Wholly {
             return;
         }
         let Some(bytes) = self.usable_bytes(address) else { return };
+        let pages = whole_pages(address as usize..address as usize + bytes);
         if self.enter().is_none_or(|inner| !inner.locks_all) {
-            self.set_altered(address, bytes, Reach::Ends);
+            self.set_altered(address, pages.end - address as usize, Reach::Ends);
         }
-        self.locks.lock(whole_pages(address as usize..address as usize + bytes));
+        self.locks.lock(pages);
     }
 
     /// Makes a block larger elsewhere in its arena, without being in two places at once.

@@ -57,6 +57,8 @@ static void locked(void)
 
 int main(void)
 {
+    /* The C library's own heap begins at the first small block, on arm64 (glibc 2.43) with 2 MiB: it is there before anything is counted. */
+    free(MADE(malloc(1)));
     void (*each[])(void) = {data, locked};
     for (size_t i = 0; i < sizeof each / sizeof *each; i++)
         IN_CHILD(i, each[i]());
