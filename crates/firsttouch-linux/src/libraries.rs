@@ -19,27 +19,20 @@ fn is_glibc_loader(path: &[u8]) -> bool {
     name.starts_with(b"ld-linux") || name.starts_with(b"ld64.so.") || name == b"ld.so.1"
 }
 
-/// The loader of the system's own C library.
-#[cfg(target_arch = "x86_64")]
-const SYSTEM_LOADER: &[u8] = b"/lib64/ld-linux-x86-64.so.2";
-#[cfg(target_arch = "aarch64")]
-const SYSTEM_LOADER: &[u8] = b"/lib/ld-linux-aarch64.so.1";
-
 /// From this release on libc.so.6 has what other libraries had before (GNU C Library, NEWS of 2.34). What is linked with it wants that version,
 /// without which an older loader ends the program. A loader that has it names it.
 const VERSION: &[u8] = b"GLIBC_2.34\0";
 const VERSION_MINOR: u32 = 34;
 
 /// Whether a loader is not that of a GNU C library that the agent can be loaded beside: it is another one's, or one's that is older than 2.34 while ours is
-/// not. `ld.so`, the link that came with 2.34, says by its name nothing of whose it is.
+/// not. That of the system is read as well: it may be another system's, after chroot(2) or in a container. `ld.so`, the link that came with
+/// 2.34, says by its name nothing of whose it is.
 pub fn is_loader_of_others(loader: &CStr) -> bool {
     let path = loader.to_bytes();
     let has_to_tell = is_link(path);
     let is_known = has_to_tell || is_glibc_loader(path);
     !is_known
-        || path != SYSTEM_LOADER
-            && (has_to_tell || glibc_minor() >= VERSION_MINOR)
-            && lacks_version(loader).unwrap_or(has_to_tell)
+        || (has_to_tell || glibc_minor() >= VERSION_MINOR) && lacks_version(loader).unwrap_or(has_to_tell)
 }
 
 fn is_link(path: &[u8]) -> bool {

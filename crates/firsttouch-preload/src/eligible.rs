@@ -2,8 +2,10 @@
 //!
 //! The launcher looks closely at the program it starts, but that one may execute another: one for another machine, at
 //! which the loader would complain; one of another C library, or an older one, whose loader would end it; one built with a sanitizer, which would
-//! refuse to start; one with an allocator of its own, whose parts call each other past us. A look at the ELF file's loader and list of
-//! libraries tells, without allocating; of a script, at its interpreter's. What is linked into the program itself is not found so.
+//! refuse to start; one with an allocator of its own, whose parts call each other past us. Nor one that calls the kernel past us, static or of
+//! Go: it has nothing of the agent, and what it executes, perhaps in a container of another C library, nobody would look at. A look at the
+//! ELF file's loader, notes and list of libraries tells, without allocating; of a script, at its interpreter's. What is linked into the
+//! program itself is not found so.
 
 use crate::environment::Strings;
 use core::ffi::{CStr, c_char};
@@ -13,11 +15,13 @@ use firsttouch_linux::sys::{self, Descriptor, open_to_read};
 const SEGMENT_LOAD: u32 = 1;
 const SEGMENT_DYNAMIC: u32 = 2;
 const SEGMENT_LOADER: u32 = 3;
+const SEGMENT_NOTES: u32 = 4;
 const TAG_NEEDED: u64 = 1;
 const TAG_STRINGS: u64 = 5;
 /// Files with more are not looked at further: these are many times what linkers make.
 const MOST_SEGMENTS: u64 = 64;
 const MOST_ENTRIES: u64 = 512;
+const MOST_NOTE_BYTES: usize = 512;
 /// The kernel reads no more of a script for the name of its interpreter, and gives up after so many scripts in a row (binfmt_script).
 const MOST_LINE_BYTES: usize = 256;
 const MOST_SCRIPTS: u32 = 5;
@@ -119,8 +123,14 @@ fn look(file: &Descriptor) -> Option<bool> {
     let segment = |index: u64| segments.checked_add(index.checked_mul(size)?);
     let kind = |index| Some(u32::from_le_bytes(read(file, segment(index)?)?));
     let count = count.min(MOST_SEGMENTS);
-    let loader = (0..count).find(|index| kind(*index) == Some(SEGMENT_LOADER));
-    if loader.is_some_and(|index| is_of_other_libc(file, segment(index)) == Some(true)) {
+    // Without a loader it is static.
+    let Some(loader) = (0..count).find(|index| kind(*index) == Some(SEGMENT_LOADER)) else {
+        return Some(true);
+    };
+    let mut notes = (0..count).filter(|index| kind(*index) == Some(SEGMENT_NOTES));
+    if is_of_other_libc(file, segment(loader)) == Some(true)
+        || notes.any(|index| is_of_go(file, segment(index)) == Some(true))
+    {
         return Some(true);
     }
     let dynamic = (0..count).find(|index| kind(*index) == Some(SEGMENT_DYNAMIC))?;
@@ -147,10 +157,34 @@ fn look(file: &Descriptor) -> Option<bool> {
     }))
 }
 
+/// Where in the file what a segment, at this place in it, loads begins, and how long it is.
+fn range_of(file: &Descriptor, segment: Option<u64>) -> Option<(u64, u64)> {
+    let segment = segment?;
+    Some((number(file, segment.checked_add(8)?)?, number(file, segment.checked_add(32)?)?))
+}
+
+/// Whether there is a build id of Go's among the notes of a segment: one of the owner "Go", kind 4.
+fn is_of_go(file: &Descriptor, segment: Option<u64>) -> Option<bool> {
+    const OWNER: &[u8] = b"Go\0";
+    const KIND: usize = 4;
+    let (start, bytes) = range_of(file, segment)?;
+    let mut notes = [0; MOST_NOTE_BYTES];
+    let most = bytes.min(MOST_NOTE_BYTES as u64) as usize;
+    let filled = file.read_at(start, &mut notes[..most]).ok()?;
+    let mut rest = &notes[..filled];
+    loop {
+        let word = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?) as usize);
+        let (owner, content) = (word(0)?, word(4)?);
+        if word(8)? == KIND && rest.get(12..)?.starts_with(OWNER) {
+            return Some(true);
+        }
+        rest = rest.get(12 + owner.next_multiple_of(4) + content.next_multiple_of(4)..)?;
+    }
+}
+
 /// Whether the loader that a segment, at this place in the file, names is not for the agent.
 fn is_of_other_libc(file: &Descriptor, segment: Option<u64>) -> Option<bool> {
-    let segment = segment?;
-    let (start, bytes) = (number(file, segment.checked_add(8)?)?, number(file, segment.checked_add(32)?)?);
+    let (start, bytes) = range_of(file, segment)?;
     let mut name = [0; 256];
     let room = name.get_mut(..usize::try_from(bytes).ok()?)?;
     file.read_at(start, room).ok()?;

@@ -50,16 +50,56 @@ fn a_program_of_another_c_library_runs_as_it_does_without_us() {
     }
 }
 
+/// One that calls the kernel past us has nothing of the agent, and what it executes may be a container's.
+#[test]
+fn what_a_static_program_or_one_of_go_starts_has_no_agent() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
+    write(
+        "becomes.c",
+        "#include <unistd.h>\nint main(int count, char **words) { execvp(words[1], words + 1); return 9; }\n",
+    );
+    write(
+        "becomes.go",
+        "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\n\
+         func main() { syscall.Exec(os.Args[1], os.Args[1:], os.Environ()) }\n",
+    );
+    // Cgo makes it a dynamic program.
+    write("becomes_cgo.go", "package main\n\nimport \"C\"\n");
+    let compile = |name: &str, words: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).current_dir(folder.path());
+        command
+            .env("GOCACHE", std::env::temp_dir().join("firsttouch-go-cache"))
+            .env("GO111MODULE", "off")
+            .env("CGO_ENABLED", "1");
+        command.args(["-o", name]);
+        let sources: &[&str] =
+            if words[0] == "cc" { &["becomes.c"] } else { &["becomes.go", "becomes_cgo.go"] };
+        match command.args(sources).output() {
+            Ok(output) => assert!(output.status.success(), "{output:?}"),
+            Err(_) => return skipped(&format!("{} is not installed", words[0])),
+        }
+        for options in [&["--quiet", "--follow"][..], &["--quiet", "--follow", "--attachable"]] {
+            let line = format!("{} /bin/sh -c 'echo ${{LD_PRELOAD-none}}'", path(name));
+            said(&run(&[&["run"], options, &["--", "sh", "-c", &line]].concat()), "none\n");
+        }
+    };
+    compile("static", &["cc", "-static"]);
+    compile("of_go", &["go", "build"]);
+}
+
 /// The loader of an older C library ends a program whose preload library wants versions that it lacks. One that names the version that makes the
 /// difference is told from one that does not.
 #[test]
 fn a_program_of_an_older_glibc_runs_without_the_agent() {
-    let loader = if cfg!(target_arch = "x86_64") {
+    let system = if cfg!(target_arch = "x86_64") {
         "/lib64/ld-linux-x86-64.so.2"
     } else {
         "/lib/ld-linux-aarch64.so.1"
     };
-    let mut content = fs::read(loader).unwrap();
+    let mut content = fs::read(system).unwrap();
     let version = b"GLIBC_2.34\0";
     let Some(at) = content.windows(version.len()).position(|words| words == version) else {
         return skipped("this machine's glibc is older than 2.34");
@@ -73,6 +113,11 @@ fn a_program_of_an_older_glibc_runs_without_the_agent() {
          int main(void) { return puts(getenv(\"LD_PRELOAD\") == NULL ? \"without\" : \"with\") < 0; }\n",
     )
     .unwrap();
+    let program = path("says");
+    let compile = |loader: &str| {
+        let linked = format!("-Wl,--dynamic-linker={loader}");
+        assert!(Command::new("cc").args(["-o", &program, &source, &linked]).status().unwrap().success());
+    };
     let new = path("ld-linux-new.so.2");
     fs::write(&new, &content).unwrap();
     let old = path("ld-linux-old.so.2");
@@ -81,24 +126,39 @@ fn a_program_of_an_older_glibc_runs_without_the_agent() {
     fs::write(&old, &content).unwrap();
     for (loader, expected) in [(&new, "with\n"), (&old, "without\n")] {
         fs::set_permissions(loader, Permissions::from_mode(0o755)).unwrap();
-        let program = path("says");
-        let linked = format!("-Wl,--dynamic-linker={loader}");
-        assert!(Command::new("cc").args(["-o", &program, &source, &linked]).status().unwrap().success());
+        compile(loader);
         said(&run(&["run", "--quiet", "--", &program]), expected);
         for line in [program.clone(), format!("{loader} {program}")] {
             said(&run(&["run", "--quiet", "--follow", "--", "sh", "-c", &format!("exec {line}")]), expected);
         }
     }
+    // What lies where the system's own does in another root folder.
+    compile(system);
+    for (loader, expected) in [(&new, "with\n"), (&old, "without\n")] {
+        let line = format!("mount --bind {loader} {system} || exit 77; exec {program}");
+        let words = [&["run", "--quiet", "--follow", "--"], &UNSHARE[..], &[&line]].concat();
+        let output = run(&words);
+        if has_no_namespace(&output) {
+            return skipped("no mount namespace");
+        }
+        said(&output, expected);
+    }
+}
+
+/// A shell in a mount namespace of its own.
+const UNSHARE: [&str; 6] = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+
+fn has_no_namespace(output: &Output) -> bool {
+    stderr(output).starts_with("unshare: ") || output.status.code() == Some(77)
 }
 
 /// In another root folder, as a container's, glibc's loader says that it cannot find the library.
 #[test]
 fn where_the_agent_is_not_to_be_seen_programs_start_without_it() {
     let hide = "mount -t tmpfs none ${LD_PRELOAD%/*} || exit 77; sh -c 'echo there; echo ${LD_PRELOAD-none}; exec env true'";
-    let unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
-    let words = [&["run", "--follow", "--"], &unshare[..], &[hide]].concat();
+    let words = [&["run", "--follow", "--"], &UNSHARE[..], &[hide]].concat();
     let output = run(&words);
-    if stderr(&output).starts_with("unshare: ") || output.status.code() == Some(77) {
+    if has_no_namespace(&output) {
         return skipped("no mount namespace");
     }
     said(&output, "there\nnone\n");
