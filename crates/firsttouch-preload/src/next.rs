@@ -6,6 +6,10 @@
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+// Before glibc 2.34 dlsym and dladdr1 are in a library of their own, which not every program has.
+#[link(name = "dl")]
+unsafe extern "C" {}
+
 /// A function behind this library.
 pub(crate) struct Next {
     name: &'static CStr,
