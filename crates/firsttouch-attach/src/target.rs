@@ -9,7 +9,7 @@ use firsttouch_linux::access::Barrier;
 use firsttouch_linux::pagemap::Pagemap;
 use firsttouch_linux::process::{OWN_PROC, Stat, Status, ancestors, are_numbers_ours, living_thread};
 use firsttouch_linux::program::{program_of, text_of};
-use firsttouch_linux::remote::{NO_HANDLES, ProcessHandle};
+use firsttouch_linux::remote::{ProcessHandle, needs_handles};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::urgent::Precedence;
 use firsttouch_placement::AttachEnded;
@@ -127,12 +127,11 @@ impl TargetError {
             TargetError::NotDumpable { .. } => hint(Barrier::NotDumpable),
             TargetError::OutOfReach { barrier, .. } => hint(*barrier),
             TargetError::OtherNamespace { .. } => OWN_PROC.to_owned(),
-            TargetError::Unreadable { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
-                NO_HANDLES.to_owned()
-            }
-            TargetError::Unreadable { .. } => {
-                "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process".to_owned()
-            }
+            TargetError::Unreadable { source, .. } => needs_handles(source)
+                .unwrap_or(
+                    "mount -t proc proc /proc, without hidepid; in a container, share the PID namespace of the process",
+                )
+                .to_owned(),
         }
     }
 }

@@ -11,9 +11,12 @@ pub struct ProcessHandle {
     fd: OwnedFd,
 }
 
-/// The line that mends it where the kernel hands out no handles (`ENOSYS`).
-pub const NO_HANDLES: &str =
-    "Linux 5.3 or newer, outside of sandboxes and of emulators (valgrind) that know no pidfd_open";
+/// The line that mends an error that says that the kernel hands out no handles (`ENOSYS`).
+pub fn needs_handles(error: &io::Error) -> Option<&'static str> {
+    (error.kind() == io::ErrorKind::Unsupported).then_some(
+        "Linux 5.3 or newer, outside of sandboxes and of emulators (valgrind) that know no pidfd_open",
+    )
+}
 
 impl ProcessHandle {
     /// Takes hold of a process (Linux 5.3).

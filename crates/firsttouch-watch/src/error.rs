@@ -1,7 +1,7 @@
 //! Why a process cannot be watched.
 
 use firsttouch_linux::process::{OWN_PROC, SHOWS_OTHERS};
-use firsttouch_linux::remote::NO_HANDLES;
+use firsttouch_linux::remote::needs_handles;
 use std::io;
 
 /// Why a process cannot be watched.
@@ -55,12 +55,14 @@ impl WatchError {
                 format!("grep Tgid /proc/{pid}/status   # the process it belongs to")
             }
             WatchError::OtherNamespace { .. } => OWN_PROC.to_owned(),
-            WatchError::Unreadable { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
-                NO_HANDLES.to_owned()
-            }
-            WatchError::Unreadable { pid, .. } => {
-                format!("ls -ld /proc/{pid}   # as its user or as root; /proc may be mounted with hidepid")
-            }
+            WatchError::Unreadable { pid, source } => needs_handles(source).map_or_else(
+                || {
+                    format!(
+                        "ls -ld /proc/{pid}   # as its user or as root; /proc may be mounted with hidepid"
+                    )
+                },
+                str::to_owned,
+            ),
             _ => "ps -eo pid,stat,args   # the processes there are".to_owned(),
         }
     }

@@ -5,7 +5,7 @@ use crate::configurations::ChoiceError;
 use crate::metric::MetricError;
 use crate::run::{OTHER_FOLDER, RunError};
 use crate::vary::VaryError;
-use firsttouch_linux::remote::NO_HANDLES;
+use firsttouch_linux::remote::needs_handles;
 use firsttouch_placement::SkippedConfiguration;
 use firsttouch_process::{LaunchError, ProgramError};
 use std::io;
@@ -125,9 +125,7 @@ impl TuneError {
             TuneError::NothingLeft { skipped } => remedy(skipped.last()),
             TuneError::Agent(error) => Some(error.hint()),
             TuneError::Launch(error) => Some(error.hint()),
-            TuneError::Wait(error) => {
-                (error.kind() == io::ErrorKind::Unsupported).then(|| NO_HANDLES.to_owned())
-            }
+            TuneError::Wait(error) => needs_handles(error).map(str::to_owned),
             TuneError::Run { .. } => Some(
                 "the program must end by itself, with status 0 (or --ignore-failure), before it can be timed"
                     .to_owned(),
