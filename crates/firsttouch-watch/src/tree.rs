@@ -1,5 +1,7 @@
 //! A program and what it starts, looked at from time to time while it runs, to say afterwards what they had at their peak.
 
+mod pace;
+
 use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
 use firsttouch_linux::maps::Backing;
@@ -12,27 +14,14 @@ use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_bytes_by_node, read_smaps};
 use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together, Unserved};
 use firsttouch_sorted::sort_by_key;
+use pace::Pace;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Processes in a document.
 const MOST_LISTED: usize = 64;
-const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Reading mappings walks page tables, and processes may have to wait for that: at most one part in ten, and as much for what the
-/// kernel counts anyway. What it waits for a processor does not count: on a busy machine looks would come too late for who starts
-/// and ends.
-const PAUSE_TO_COST: u32 = 10;
-/// What the kernel counts anyway comes to this at last, one more each second.
-const LAST_PAUSE_TO_COST: u32 = 50;
-/// The search for processes that are not below the program, of which there are as many as the machine has, to this: ten more each second.
-const LAST_PAUSE_TO_SEARCH: u32 = 400;
-/// Where the account says that nothing has changed, pages may have: mappings are read again after pauses that become twice as long each
-/// time, up to this, or so many times the cost where that is more.
-const LONGEST_UNREAD: Duration = Duration::from_secs(10);
-const UNREAD_TO_COST: u32 = 100;
 
 /// What was resident by page size and by node, in the terms of a receipt: all processes together, at their peak.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,16 +52,7 @@ pub struct TreeWatch {
     last_read: Option<(u64, u64)>,
     nodes_at_peak: Option<BTreeMap<u32, u64>>,
     modules_at_peak: BTreeSet<String>,
-    pause: Duration,
-    cost: Duration,
-    began: Instant,
-    /// When those may be searched for again that are known by a mark.
-    next_search: Instant,
-    /// When mappings may be read again, and when they are though nothing has changed.
-    next_reading: Instant,
-    stale: Instant,
-    /// How often they were read since something has changed.
-    unchanged: u32,
+    pace: Pace,
     /// The largest cheap account at which they were read.
     most_read: u64,
     /// The node that all memory is on, where there is one only.
@@ -139,13 +119,7 @@ impl TreeWatch {
             last_read: None,
             nodes_at_peak: None,
             modules_at_peak: BTreeSet::new(),
-            pause: SHORTEST_PAUSE,
-            cost: Duration::ZERO,
-            began: Instant::now(),
-            next_search: Instant::now(),
-            next_reading: Instant::now(),
-            stale: Instant::now(),
-            unchanged: 0,
+            pace: Pace::new(),
             most_read: 0,
             cpus: None,
             blind: None,
@@ -173,59 +147,36 @@ impl TreeWatch {
         self.search(marked);
         let looks = self.glance();
         let glanced = thread_processor_time();
-        self.cost = glanced.saturating_sub(before);
+        self.pace.looked(glanced.saturating_sub(before));
         let all = account(&looks);
-        if !looks.is_empty() && self.is_due(&looks, all) {
-            let is_changed = self.has_changed(&looks, all);
+        let is_changed = self.has_changed(&looks, all);
+        if !looks.is_empty() && (self.has_grown(all) || self.pace.is_reading_due(is_changed)) {
             self.look_into(&looks, all);
-            self.rest(thread_processor_time().saturating_sub(glanced), is_changed);
+            self.pace.has_read(thread_processor_time().saturating_sub(glanced), is_changed);
             self.most_read = self.most_read.max(all);
         }
-        self.pause = (self.pause * 5 / 4).min(LONGEST_PAUSE);
         looks.first().is_some_and(|look| look.member == 0)
     }
 
     /// Somebody has changed pages of which the account says nothing: mappings are read again as soon as the last reading allows.
     pub fn expect_other_pages(&mut self) {
-        (self.stale, self.unchanged) = (self.next_reading, 0);
+        self.pace.expect_change();
     }
 
     /// How long to wait before the next look: 5 ms at first, growing to 100 ms, more where even what the kernel counts anyway is
     /// costly.
     pub fn pause(&self) -> Duration {
-        self.pause.max(self.cost * self.pause_to_cost(1, LAST_PAUSE_TO_COST))
-    }
-
-    /// So many times a cost is to be waited, which becomes more by so much each second.
-    fn pause_to_cost(&self, each_second: u32, most: u32) -> u32 {
-        let seconds = u32::try_from(self.began.elapsed().as_secs()).unwrap_or(u32::MAX);
-        seconds.saturating_mul(each_second).saturating_add(PAUSE_TO_COST).min(most)
-    }
-
-    /// Whether mappings are to be read now.
-    fn is_due(&self, looks: &[Look], all: u64) -> bool {
-        let now = Instant::now();
-        self.has_grown(all) || now >= self.next_reading && (now >= self.stale || self.has_changed(looks, all))
-    }
-
-    /// After mappings were read at that cost, because something has changed or for a long time nothing.
-    fn rest(&mut self, cost: Duration, is_changed: bool) {
-        let (now, pause) = (Instant::now(), cost * PAUSE_TO_COST);
-        self.next_reading = now + pause;
-        self.unchanged = if is_changed { 0 } else { self.unchanged.saturating_add(1) };
-        let doubled = pause.saturating_mul(1_u32.checked_shl(self.unchanged).unwrap_or(u32::MAX));
-        self.stale = now + doubled.min(LONGEST_UNREAD.max(cost * UNREAD_TO_COST));
+        self.pace.pause()
     }
 
     /// Processes that are known by a mark and new, where it is time to search for them.
     fn search_marked(&mut self) -> Vec<u32> {
-        if self.marked.is_none() || Instant::now() < self.next_search {
+        if self.marked.is_none() || !self.pace.is_search_due() {
             return Vec::new();
         }
         let before = thread_processor_time();
         let found = self.find_marked(&self.members.iter().map(|member| member.memory.pid).collect());
-        let cost = thread_processor_time().saturating_sub(before);
-        self.next_search = Instant::now() + cost * self.pause_to_cost(10, LAST_PAUSE_TO_SEARCH);
+        self.pace.searched(thread_processor_time().saturating_sub(before));
         found
     }
 

@@ -3,6 +3,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 #[test]
 fn children_are_found_whether_the_kernel_lists_them_or_not() {
@@ -84,12 +85,12 @@ fn a_peak_is_read_though_the_last_reading_was_costly() {
     let mut seen = |kb| {
         record(machine.path(), 10, 1, kb, "");
         watch.look();
-        watch.next_reading = Instant::now() + Duration::from_secs(3600);
+        watch.pace.next_reading = Instant::now() + Duration::from_secs(3600);
         watch.at_peak.memory.of_no_file().bytes >> 10
     };
     // The first; growth that is no hurry, more than half as much again, and not a second time.
     assert_eq!([1000, 1400, 1600, 1700].map(&mut seen), [1000, 1000, 1600, 1600]);
-    watch.next_reading = Instant::now();
+    watch.pace.next_reading = Instant::now();
     watch.look();
     assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1700);
 }
@@ -103,10 +104,10 @@ fn where_nothing_has_changed_mappings_are_left_alone() {
     // Whether mappings are read when the account says so much, the last reading was paid for, and it is stale or not.
     let mut is_read = |kb, children, is_stale: bool| {
         record(machine.path(), 10, 1, kb, children);
-        watch.next_reading = Instant::now();
-        watch.stale = if is_stale { watch.next_reading } else { later };
+        watch.pace.next_reading = Instant::now();
+        watch.pace.stale = if is_stale { watch.pace.next_reading } else { later };
         watch.look();
-        watch.stale != later
+        watch.pace.stale != later
     };
     assert!(is_read(1000, "", false), "the first");
     assert!(!is_read(1000, "", false) && !is_read(1015, "", false) && !is_read(500, "", false));
@@ -115,27 +116,10 @@ fn where_nothing_has_changed_mappings_are_left_alone() {
     record(machine.path(), 11, 10, 10, "");
     assert!(is_read(500, "11 ", false), "somebody new");
     assert!(!is_read(500, "11 ", false));
-    watch.next_reading = later;
+    watch.pace.next_reading = later;
     watch.look();
     watch.expect_other_pages();
-    assert_eq!(watch.stale, later, "as soon as the last reading is paid for");
-}
-
-#[test]
-fn who_does_not_change_is_read_half_as_often_each_time() {
-    let mut watch = TreeWatch::new(Root::live(), std::process::id(), None);
-    let mut rests = |cost_ms, is_changed| {
-        let now = Instant::now();
-        watch.rest(Duration::from_millis(cost_ms), is_changed);
-        let about_s = |due: Instant| due.saturating_duration_since(now).as_secs_f64().round() as u64;
-        (about_s(watch.next_reading), about_s(watch.stale))
-    };
-    let costs =
-        [(100, true), (100, false), (100, false), (100, false), (100, false), (100, false), (100, true)];
-    let rested = costs.map(|(cost_ms, is_changed)| rests(cost_ms, is_changed));
-    assert_eq!(rested, [(1, 1), (1, 2), (1, 4), (1, 8), (1, 10), (1, 10), (1, 1)]);
-    let last = (0..40).map(|_| rests(500, false)).last();
-    assert_eq!(last, Some((5, 50)), "a hundredth of the time, where it is costly");
+    assert_eq!(watch.pace.stale, later, "as soon as the last reading is paid for");
 }
 
 #[test]
@@ -148,9 +132,9 @@ fn what_cannot_be_read_is_not_read_at_every_look() {
     watch.look();
     assert_eq!(watch.at_peak.memory.of_no_file().bytes >> 10, 1000);
     let later = Instant::now() + Duration::from_secs(3600);
-    watch.next_reading = later;
+    watch.pace.next_reading = later;
     watch.look();
-    assert_eq!(watch.next_reading, later);
+    assert_eq!(watch.pace.next_reading, later);
 }
 
 #[test]
@@ -201,7 +185,7 @@ fn who_is_left_behind_is_found_whether_the_kernel_lists_children_or_not() {
         let mut watch = TreeWatch::new(Root::at(machine.path()), 10, Some(mark));
         watch.lists_children = lists_children;
         let found = |watch: &mut TreeWatch| {
-            watch.next_search = Instant::now();
+            watch.pace.next_search = Instant::now();
             assert!(watch.look());
             let mut pids: Vec<u32> = watch.members.iter().map(|member| member.memory.pid).collect();
             pids.sort_unstable();
@@ -220,16 +204,11 @@ fn who_is_not_below_is_searched_for_when_the_last_search_was_paid_for() {
     let mut watch = TreeWatch::new(Root::live(), std::process::id(), Some(Mark::OfAnybody(b"=?".to_vec())));
     let later = Instant::now() + Duration::from_secs(3600);
     let mut is_searched = |next| {
-        watch.next_search = next;
+        watch.pace.next_search = next;
         assert!(watch.look());
-        watch.next_search != next
+        watch.pace.next_search != next
     };
     assert!(is_searched(Instant::now()) && !is_searched(later));
-    let mut factor = |life_s| {
-        watch.began = Instant::now() - Duration::from_secs(life_s);
-        watch.pause_to_cost(10, LAST_PAUSE_TO_SEARCH)
-    };
-    assert_eq!([0, 5, 1000].map(&mut factor), [10, 60, 400]);
 }
 
 #[test]
