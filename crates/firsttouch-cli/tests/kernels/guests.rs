@@ -36,9 +36,9 @@ const HERE: &str = "here";
 const FIRST: Release = Release::V6_1;
 /// The word for all kernels in all modes.
 const ALL: &str = "all";
-/// The word for each kernel in the usual mode; for pages for all on both ends, too: the oldest and this one; and for pages for nobody
-/// on this one: what kernels do then differs least. Those in between share the tests: each test runs on the oldest, on one in between
-/// and on this one, since what only one in between does is rare.
+/// The word for each kernel in the usual mode; for pages for all on both ends, too: half of the tests on the oldest, and this one; and
+/// for pages for nobody on this one: what kernels do then differs least. Those in between share the tests: each test runs on the
+/// oldest, on one in between and on this one, since what only one in between does is rare.
 const EACH: &str = "each";
 /// The variable that may hold one of these words.
 const VARIABLE: &str = "FIRSTTOUCH_KERNELS";
@@ -79,12 +79,14 @@ fn is_oldest(kernel: &str) -> bool {
     Release::ALL.first().is_some_and(|oldest| kernel == oldest.to_string())
 }
 
-/// What of the tests a kernel has with [`EACH`]: those in between are dealt out, but for one that is named.
-fn part_of(release: Release, chosen: &[String]) -> Part {
+/// What of the tests a kernel that is not named has with [`EACH`]: those in between are dealt out, and the oldest has half of them
+/// with pages for all, which this one has whole in that mode.
+fn part_of(release: Release, mode: &str) -> Part {
     let between = Release::ALL.iter().skip(1).position(|between| *between == release);
     match between {
-        Some(at) if !chosen.contains(&release.to_string()) => Part::HALVES[at % Part::HALVES.len()],
-        _ => Part::WHOLE,
+        Some(at) => Part::HALVES[at % Part::HALVES.len()],
+        None if mode == pass::ALWAYS => Part::HALVES[0],
+        None => Part::WHOLE,
     }
 }
 
@@ -169,9 +171,9 @@ pub(crate) fn run() -> ExitCode {
             // They take twice as long: with `each` once, as most people have it.
             let is_random = has(ALL) || has(EACH) && mode == pass::ALWAYS;
             let addresses = if is_random { Addresses::Random } else { Addresses::Left };
-            let part = if has(EACH) && !has(ALL) { part_of(release, &chosen) } else { Part::WHOLE };
-            // Threads that meet at the same time, for who takes the time.
             let is_thorough = has(ALL) || has(&release.to_string());
+            let part = if has(EACH) && !is_thorough { part_of(release, mode) } else { Part::WHOLE };
+            // Threads that meet at the same time, for who takes the time.
             let acceleration = if is_thorough { Acceleration::Software } else { Acceleration::SingleThread };
             Guest { release, mode, part, addresses, acceleration }
         })

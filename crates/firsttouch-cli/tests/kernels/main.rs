@@ -3,7 +3,7 @@
 //! for nobody. The last lines say for each what ran; what this kernel does in the mode it is in, the other test programs
 //! tell. Where no kernel is named it is 6.1 with pages for the asking; `all`, as a word or in
 //! the variable `FIRSTTOUCH_KERNELS`, are all; `each` is each kernel with pages for the asking, where those between the oldest and
-//! this one have half of the tests each, with pages for all on the oldest and on this one, and for nobody on this one.
+//! this one have half of the tests each, with pages for all half of them on the oldest and all on this one, and for nobody on this one.
 //!
 //! The programs of a guest have the same addresses at each start, which its emulator runs faster (`firsttouch_lab`). With `all`, and in one
 //! pass of `each`, they have others at each start, as people have them. The processors of a guest take turns, which is quicker where
