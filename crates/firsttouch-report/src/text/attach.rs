@@ -1,8 +1,7 @@
 //! What was done to a running process: before, after, what stood in the way, and the way back.
 
-use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
-use crate::cells::shortfall_bytes;
+use super::page::Page;
+use super::table::{Align, Cell, Table};
 use crate::number::{UNKNOWN, percent, plural, seconds, significant};
 use crate::style::{Style, Tone};
 use firsttouch_machine::OwnDevices;
@@ -19,15 +18,13 @@ const USES_SHOWN: usize = 3;
 
 /// A report, and after it those of the descendants.
 pub fn attach(report: &AttachReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     one(&mut page, report);
     for child in &report.children {
         page.blank();
         one(&mut page, child);
     }
-    page.text.truncate(page.text.trim_end().len());
-    page.text.push('\n');
-    page.text
+    page.finish()
 }
 
 fn one(page: &mut Page, report: &AttachReport) {
@@ -38,19 +35,14 @@ fn one(page: &mut Page, report: &AttachReport) {
     let (words, tone) = outcome(report);
     page.paragraph("outcome   ", &words, Some(tone));
     page.blank();
-    page.text.push_str(&table(report).print(page.width, page.style));
-    page.blank();
+    page.table(&table(report));
     threads(page, report);
     if let Some(own) = &report.own_devices {
         devices(page, own);
     }
     if !report.shortfalls.is_empty() {
         page.heading("asked, but not obtained");
-        for shortfall in &report.shortfalls {
-            let bytes = shortfall_bytes(shortfall.bytes);
-            page.paragraph("  ", &format!("{}: {bytes}", shortfall.reason.word()), None);
-            page.line("    ", &shortfall.remedy);
-        }
+        page.missed(&report.shortfalls);
         page.blank();
     }
     page.list("remarks", &report.notes, "-", None);
@@ -147,11 +139,8 @@ fn outcome(report: &AttachReport) -> (String, Tone) {
 }
 
 fn table(report: &AttachReport) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("", "resident bytes", Align::Left),
-        Column::new("", "before", Align::Right),
-        Column::new("", "after", Align::Right),
-    ]);
+    let mut table =
+        Table::of([("resident bytes", Align::Left), ("before", Align::Right), ("after", Align::Right)]);
     let after = report.after.obtained.as_ref().filter(|_| report.action != AttachAction::DryRun);
     let both = [report.before.obtained.as_ref(), after];
     let trees = [report.before.tree.as_ref(), report.after.tree.as_ref().filter(|_| after.is_some())];
@@ -208,11 +197,11 @@ fn threads(page: &mut Page, report: &AttachReport) {
     if changed.is_empty() {
         return;
     }
-    let mut table = Table::new(vec![
-        Column::new("", "thread", Align::Right),
-        Column::new("", "name", Align::Left),
-        Column::new("", "CPUs before", Align::Right),
-        Column::new("", "after", Align::Right),
+    let mut table = Table::of([
+        ("thread", Align::Right),
+        ("name", Align::Left),
+        ("CPUs before", Align::Right),
+        ("after", Align::Right),
     ]);
     let cpus = |cpus: &Option<Vec<u32>>| {
         Cell::new(cpus.as_ref().map_or(UNKNOWN.to_owned(), |cpus| format_order(cpus)))
@@ -226,10 +215,8 @@ fn threads(page: &mut Page, report: &AttachReport) {
             cpus(&now.cpus_obtained),
         ]);
     }
-    page.text.push_str(&table.print(page.width, page.style));
-    if changed.len() > THREADS_SHOWN {
-        page.line("", &format!("and {} more in the JSON", changed.len() - THREADS_SHOWN));
-    }
+    page.rows(&table);
+    page.left_out("", changed.len().saturating_sub(THREADS_SHOWN));
     page.blank();
 }
 
@@ -245,9 +232,7 @@ fn devices(page: &mut Page, own: &OwnDevices) {
         for how in device.how.iter().take(USES_SHOWN) {
             page.paragraph("    ", how, None);
         }
-        if device.how.len() > USES_SHOWN {
-            page.line("    ", &format!("and {} more in the JSON", device.how.len() - USES_SHOWN));
-        }
+        page.left_out("    ", device.how.len().saturating_sub(USES_SHOWN));
     }
     for unknown in &own.unknown {
         page.paragraph("  ", unknown, None);

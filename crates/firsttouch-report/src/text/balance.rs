@@ -1,14 +1,14 @@
 //! What a mapping of tasks is worth, in the terminal.
 
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
 use crate::number::{bytes, count, percent, plural, seconds, significant, span};
 use crate::style::{Style, Tone};
 use firsttouch_balance::{BalanceReport, Metrics};
 
 /// Makespan, traffic and migrations of a mapping, beside those of the start where a strategy made it.
 pub fn balance(report: &BalanceReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let what = format!(
         "{} on {} of {}, {} talk",
         plural(report.tasks, "task"),
@@ -18,8 +18,7 @@ pub fn balance(report: &BalanceReport, width: usize, style: Style) -> String {
     );
     page.paragraph("", &what, Some(Tone::Strong));
     page.blank();
-    page.text.push_str(&table(report).print(page.width, style));
-    page.blank();
+    page.table(&table(report));
     let mut facts = Vec::new();
     if let (Some(strategy), Some(time)) = (&report.strategy, report.strategy_s) {
         let migrations = &report.after.migrations;
@@ -49,7 +48,7 @@ pub fn balance(report: &BalanceReport, width: usize, style: Style) -> String {
     page.list("strategy", &facts, "-", None);
     if !report.front.is_empty() {
         page.blank();
-        page.text.push_str(&front(report).print(page.width, style));
+        page.rows(&front(report));
     }
     page.text
 }

@@ -1,7 +1,7 @@
 //! The document's benchmarks, balanced by every strategy, in the terminal.
 
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
 use crate::number::{UNKNOWN, percent, plural, seconds, significant, span};
 use crate::style::{Style, Tone};
 use firsttouch_balance::trial::{SIZES, TrialReport, TrialRow};
@@ -9,20 +9,18 @@ use firsttouch_balance::trial::{SIZES, TrialReport, TrialRow};
 /// A table for each benchmark and machine: times with intervals, the document's beside them, and what moved. Then how
 /// long migrations take.
 pub fn balance_trials(report: &TrialReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let mut rows = &report.rows[..];
     while let Some(first) = rows.first() {
         let key = (&first.benchmark, &first.machine);
         let count = rows.iter().take_while(|row| (&row.benchmark, &row.machine) == key).count();
         let (these, rest) = rows.split_at(count);
         page.paragraph("", &format!("{} on {}", first.benchmark, first.machine), Some(Tone::Strong));
-        page.text.push_str(&times(these).print(page.width, style));
-        page.blank();
+        page.table(&times(these));
         rows = rest;
     }
     page.paragraph("", "Migration, by the size of a task", Some(Tone::Strong));
-    page.text.push_str(&migrations(&report.rows).print(page.width, style));
-    page.blank();
+    page.table(&migrations(&report.rows));
     let mut facts = vec![format!(
         "simulated: {} of each{}, {} intervals of the mean; loads differ from one to the next",
         plural(report.seeds as usize, "execution"),

@@ -1,6 +1,6 @@
 //! Cases in the terminal.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::articles;
 use crate::bench::{INTERRUPTED, about, remarks, sheets};
 use crate::sentence::Sentence;
@@ -9,7 +9,7 @@ use firsttouch_documents::{BenchReport, CaseList};
 
 /// Each case with its figures, what others published, and remarks; of articles the tables that the cases repeat.
 pub fn bench(report: &BenchReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     if report.interrupted {
         page.paragraph("", INTERRUPTED, Some(Tone::Strong));
         page.blank();
@@ -54,7 +54,7 @@ fn of_articles(page: &mut Page, report: &BenchReport) {
 
 /// The cases, what can be chosen of each, and its variants.
 pub fn case_list(list: &CaseList, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     for case in &list.cases {
         let limit = case.limit.as_ref().map_or(String::new(), |limit| format!(", bounded by the {limit}"));
         page.paragraph("", &format!("{}: {}", case.name, case.summary), Some(Tone::Strong));

@@ -1,6 +1,7 @@
 //! What was measured elsewhere, decided, in the terminal.
 
-use super::{NARROWEST, Page, tone_of};
+use super::page::Page;
+use super::tone_of;
 use crate::decision::{headlines, sheets, warnings};
 use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
@@ -8,7 +9,7 @@ use firsttouch_documents::DecisionReport;
 
 /// A sentence for each configuration, a table over sessions and one for each session, warnings and notes.
 pub fn decision(report: &DecisionReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     for headline in headlines(report) {
         page.paragraph("", &headline.sentence.plain(), tone_of(headline.outcome));
     }

@@ -1,14 +1,14 @@
 //! What is wrong with machines.
 
-use super::explanation::{INDENT, finding};
-use super::{NARROWEST, Page};
+use super::explanation::{INDENT, tone};
+use super::page::Page;
 use crate::hosts::{
     alike, findings, headline, hosts_words, measured, missing, others_words, slow_words, unseen,
 };
 use crate::number::plural;
 use crate::sheet::SheetRow;
 use crate::style::Style;
-use crate::visible::{visible, wrapped};
+use crate::visible::visible;
 use firsttouch_documents::{DoctorHost, DoctorReport, Weight};
 
 /// How the findings of one weight are introduced.
@@ -20,7 +20,7 @@ const GROUPS: [(Weight, &str); 3] = [
 
 /// What is missing, what differs and who is slow, of several hosts; the findings by their weight, each once; and what was not looked at.
 pub fn doctor(report: &DoctorReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     page.paragraph("", &headline(report).plain(), None);
     let several = report.compared.is_some();
     let missing = missing(report).into_iter().map(|(names, why)| format!("{names}: {why}"));
@@ -42,14 +42,11 @@ pub fn doctor(report: &DoctorReport, width: usize, style: Style) -> String {
         if of_weight.peek().is_none() {
             continue;
         }
-        page.text.push_str(&format!("\n{title}\n"));
+        page.section(title);
         for shared in of_weight {
-            let one = shared.finding;
-            page.text.push_str(&format!(
-                "\n{}\n",
-                style.paint(super::explanation::tone(weight), &visible(&one.id))
-            ));
-            page.text.push_str(&finding(one, "", width, style));
+            page.blank();
+            page.painted(tone(weight), &visible(&shared.finding.id));
+            page.finding(shared.finding, "");
             if several {
                 page.paragraph(
                     &" ".repeat(INDENT),
@@ -78,26 +75,15 @@ pub fn doctor(report: &DoctorReport, width: usize, style: Style) -> String {
     page.text
 }
 
-impl Page {
-    /// Lines under a title, after a blank one; nothing where there are none.
-    fn part(&mut self, title: &str, lines: impl Iterator<Item = String>) {
-        for (index, line) in lines.enumerate() {
-            if index == 0 {
-                self.text.push_str(&format!("\n{title}\n"));
-            }
-            for (index, line) in wrapped(&visible(&line), self.width.saturating_sub(4)).iter().enumerate() {
-                self.text.push_str(&format!("{}{line}\n", if index == 0 { "  " } else { "    " }));
-            }
-        }
-    }
-}
-
 /// The words of findings, for who looks at the machine in general; nothing where there are none.
 pub fn findings_in_brief(host: &DoctorHost, width: usize) -> String {
     if host.findings.is_empty() {
         return String::new();
     }
     let words: Vec<&str> = host.findings.iter().map(|finding| finding.id.as_str()).collect();
-    let lines = wrapped(&visible(&words.join(", ")), width.saturating_sub(2));
-    format!("\nfound by `firsttouch doctor`\n  {}\n", lines.join("\n  "))
+    let mut page = Page::new(width, Style::Plain);
+    page.blank();
+    page.heading("found by `firsttouch doctor`");
+    page.paragraph("  ", &words.join(", "), None);
+    page.text
 }

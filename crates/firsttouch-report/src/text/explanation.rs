@@ -1,8 +1,7 @@
 //! Who will override a placement, told before the program runs.
 
-use super::NARROWEST;
+use super::page::Page;
 use crate::style::{Style, Tone};
-use crate::visible::{visible, wrapped};
 use firsttouch_documents::{Finding, Weight};
 
 /// What can be said before the program runs: which libraries it loads then, with allocators of their own, nobody knows.
@@ -17,34 +16,32 @@ pub fn explanation(findings: &[Finding], width: usize, style: Style) -> String {
     if findings.is_empty() {
         return NOTHING.to_owned();
     }
-    let each = findings.iter().map(|one| finding(one, one.weight.word(), width, style));
-    each.collect::<Vec<_>>().join("\n")
+    let mut page = Page::new(width, style);
+    for one in findings {
+        if !page.text.is_empty() {
+            page.blank();
+        }
+        page.finding(one, one.weight.word());
+    }
+    page.text
 }
 
-/// One finding behind its lead: what it is, where that is written, what it does, and what mends it for now and for good.
-pub(super) fn finding(finding: &Finding, lead: &str, width: usize, style: Style) -> String {
-    let room = width.max(NARROWEST) - INDENT;
-    let mut text = String::new();
-    let mut lead = style.paint(tone(finding.weight), &format!("{lead:<INDENT$}"));
-    for line in wrapped(&visible(&finding.what), room) {
-        text.push_str(&format!("{lead}{line}\n"));
-        lead = " ".repeat(INDENT);
-    }
-    for proof in &finding.evidence {
-        for line in wrapped(&format!("{}: {}", visible(&proof.source), visible(&proof.text)), room) {
-            text.push_str(&format!("{lead}{line}\n"));
+impl Page {
+    /// One finding behind its lead: what it is, where that is written, what it does, and what mends it for now and for good.
+    pub(super) fn finding(&mut self, finding: &Finding, lead: &str) {
+        let indent = " ".repeat(INDENT);
+        let lead = self.style.paint(tone(finding.weight), &format!("{lead:<INDENT$}"));
+        self.hanging(&lead, INDENT, &finding.what, None);
+        for proof in &finding.evidence {
+            self.paragraph(&indent, &format!("{}: {}", proof.source, proof.text), None);
+        }
+        self.paragraph(&indent, &finding.effect, None);
+        for (word, command) in [("hint", &finding.remedy), ("keep", &finding.keep)] {
+            if let Some(command) = command {
+                self.line(&format!("{indent}{word}: "), command);
+            }
         }
     }
-    for line in wrapped(&visible(&finding.effect), room) {
-        text.push_str(&format!("{lead}{line}\n"));
-    }
-    // Never broken: they are there to be copied.
-    for (word, command) in [("hint", &finding.remedy), ("keep", &finding.keep)] {
-        if let Some(command) = command {
-            text.push_str(&format!("{lead}{word}: {}\n", visible(command)));
-        }
-    }
-    text
 }
 
 pub(super) fn tone(weight: Weight) -> Tone {

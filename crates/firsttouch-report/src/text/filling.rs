@@ -1,7 +1,7 @@
 //! What creating, clearing and handing out memory costs, in the terminal.
 
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
 use crate::number::plural;
 use crate::style::{Style, Tone};
 use firsttouch_machine::{FillCancel, FillCold, FillDevice, FillReport, FillRow, FillState};
@@ -9,15 +9,14 @@ use firsttouch_placement::format_bytes;
 
 /// Every way of getting zeroed memory, against the store bandwidth of the machine.
 pub fn filling(report: &FillReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let bandwidth: Vec<String> = (1..)
         .zip(&report.store_bandwidth_gbps)
         .map(|(threads, gbps)| format!("{gbps:.1} GB/s with {}", plural(threads, "thread")))
         .collect();
     page.paragraph("", &format!("store bandwidth: {}", bandwidth.join(", ")), Some(Tone::Strong));
     page.blank();
-    page.text.push_str(&table(&report.rows).print(page.width, style));
-    page.blank();
+    page.table(&table(&report.rows));
     let crossovers = &report.crossovers;
     let from = |bytes: Option<u64>| {
         bytes.map_or_else(|| "never".to_owned(), |bytes| format!("from {} on", format_bytes(bytes)))

@@ -1,7 +1,7 @@
 //! The ranks of a job in the terminal.
 
-use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
+use super::page::Page;
+use super::table::{Align, Cell, Table};
 use crate::cells::total;
 use crate::number::{UNKNOWN, percent, plural, significant};
 use crate::style::{Style, Tone};
@@ -10,28 +10,27 @@ use firsttouch_placement::format_order;
 
 /// A line for each rank: threads, seconds and CPUs, where its pages lie, what it did not obtain; then who differs, and who is missing.
 pub fn job(report: &JobReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let launcher = report.launcher.as_deref().unwrap_or("no launcher");
     let left = report.ranks.len();
     let summary =
         format!("{left} of {} by {launcher}, job {}", plural(report.size as usize, "rank"), report.job);
     page.paragraph("", &summary, Some(Tone::Strong));
     page.blank();
-    let mut table = Table::new(vec![
-        Column::new("", "rank", Align::Right),
-        Column::new("", "host", Align::Left),
-        Column::new("", "threads", Align::Right),
-        Column::new("", "seconds", Align::Right),
-        Column::new("", "busy CPUs", Align::Right),
-        Column::new("", "on CPUs", Align::Left),
-        Column::new("", "by node", Align::Left),
-        Column::new("", "by page", Align::Left),
-        Column::new("", "not obtained", Align::Left),
+    let mut table = Table::of([
+        ("rank", Align::Right),
+        ("host", Align::Left),
+        ("threads", Align::Right),
+        ("seconds", Align::Right),
+        ("busy CPUs", Align::Right),
+        ("on CPUs", Align::Left),
+        ("by node", Align::Left),
+        ("by page", Align::Left),
+        ("not obtained", Align::Left),
     ]);
     report.ranks.iter().for_each(|rank| table.row(row(rank)));
     if !report.ranks.is_empty() {
-        page.text.push_str(&table.print(page.width, style));
-        page.blank();
+        page.table(&table);
     }
     page.list("who differs", &report.differs, "-", None);
     if !report.missing.is_empty() {
@@ -39,9 +38,7 @@ pub fn job(report: &JobReport, width: usize, style: Style) -> String {
         let what = format!("rank {missing} left no receipt: it was killed before it could, or has not ended");
         page.paragraph("! ", &what, Some(Tone::Caution));
     }
-    page.text.truncate(page.text.trim_end().len());
-    page.text.push('\n');
-    page.text
+    page.finish()
 }
 
 fn row(rank: &JobRank) -> Vec<Cell> {

@@ -1,6 +1,6 @@
 //! Programs on emulated machines, in the terminal.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::number::seconds;
 use crate::style::{Style, Tone};
 use crate::visible::visible;
@@ -8,7 +8,7 @@ use firsttouch_documents::{LabList, LabReport};
 
 /// What ran where, how it ended, and what it wrote.
 pub fn lab(report: &LabReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     page.paragraph("program    ", &crate::shell::command(&report.command), Some(Tone::Strong));
     page.paragraph("machine    ", &format!("{}, Linux {}", report.machine, report.kernel), None);
     let ended = match report.signal {

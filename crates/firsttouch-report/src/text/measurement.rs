@@ -1,6 +1,6 @@
 //! A measurement in the terminal: a list for one pair of nodes, a matrix for each kind of value otherwise.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::heat::{self, Axis, Heat, Sheet};
 use crate::number::{UNKNOWN, plural};
 use crate::style::{Style, Tone};
@@ -13,12 +13,11 @@ const CELL: usize = 10;
 
 /// What was measured. Shades and colours say how far a value is from the best of its matrix.
 pub fn measurement(measurement: &Measurement, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let processor = measurement.machine.cpu_model.as_deref().unwrap_or("unknown processor");
     let nodes = plural(measurement.nodes.len(), "node");
     let headline = format!("{}, {nodes}", visible(processor));
-    page.text.push_str(&style.paint(Tone::Strong, &headline));
-    page.text.push('\n');
+    page.heading(&headline);
     page.blank();
     let sheets = heat::sheets(measurement);
     match only_pair(measurement) {
@@ -51,9 +50,7 @@ fn only_pair(measurement: &Measurement) -> Option<(usize, usize)> {
 
 fn list(page: &mut Page, measurement: &Measurement, sheets: &[Sheet<'_>], (row, column): (usize, usize)) {
     let width = sheets.iter().map(|sheet| sheet.title.len()).max().unwrap_or(0);
-    page.text
-        .push_str(&page.style.paint(Tone::Faint, &format!("{:width$}   median    lowest   highest", "")));
-    page.text.push('\n');
+    page.painted(Tone::Faint, &format!("{:width$}   median    lowest   highest", ""));
     for sheet in sheets {
         let Some(value) = sheet.value(row, column).filter(|_| sheet.title != "NUMA factor") else { continue };
         let range = range_of(measurement, sheet.title);
@@ -69,8 +66,7 @@ fn list(page: &mut Page, measurement: &Measurement, sheets: &[Sheet<'_>], (row, 
             end(|range| &range.high),
             sheet.unit
         );
-        page.text.push_str(&line);
-        page.text.push('\n');
+        page.line("", &line);
     }
     page.blank();
 }
@@ -99,8 +95,7 @@ fn core_to_core(page: &mut Page, cores: &CoreLatency) {
 fn matrix(page: &mut Page, axis: &Axis<'_>, sheet: &Sheet<'_>) {
     let style = page.style;
     let title = format!("{} ({})", sheet.title, sheet.unit);
-    page.text.push_str(&style.paint(Tone::Strong, &title));
-    page.text.push('\n');
+    page.heading(&title);
     let all: Vec<usize> = (0..axis.len()).collect();
     let (rows, columns): (Vec<usize>, Vec<usize>) = (
         all.iter()
@@ -116,8 +111,7 @@ fn matrix(page: &mut Page, axis: &Axis<'_>, sheet: &Sheet<'_>) {
     for part in columns.chunks(fit) {
         let titles: String =
             part.iter().map(|column| format!("{:>CELL$}", format!("{} ", axis.name(*column)))).collect();
-        page.text.push_str(&style.paint(Tone::Faint, format!("{:NAME$}{titles}", "").trim_end()));
-        page.text.push('\n');
+        page.painted(Tone::Faint, format!("{:NAME$}{titles}", "").trim_end());
         for &row in &rows {
             let mut line = format!("{:NAME$}", axis.row_name(row));
             for &column in part {
@@ -132,7 +126,7 @@ fn matrix(page: &mut Page, axis: &Axis<'_>, sheet: &Sheet<'_>) {
                 line.push_str(&cell);
             }
             page.text.push_str(line.trim_end());
-            page.text.push('\n');
+            page.blank();
         }
     }
     page.blank();
@@ -157,7 +151,6 @@ fn page_sizes(page: &mut Page, measurement: &Measurement) {
         visible(&heat::kinds(&measurement.pages)),
         latency.small_ns / latency.huge_ns
     );
-    page.text.push_str(&line);
-    page.text.push('\n');
+    page.line("", &line);
     page.blank();
 }

@@ -14,6 +14,7 @@ mod job;
 mod lab;
 mod measurement;
 mod observation;
+mod page;
 mod receipt;
 mod recording;
 mod region;
@@ -56,26 +57,23 @@ use crate::sentence::Sentence;
 use crate::style::{Style, Tone};
 use crate::summary::{Cost, PeakMemory, Phase, fresh_blocks, peak_memory, raw_runs, search_blocks};
 use crate::verdict::{self, Advice};
-use crate::visible::{columns, visible, wrapped};
+use crate::visible::visible;
 use firsttouch_experiment::{ConfirmationState, SessionRun, Verdict};
 use firsttouch_placement::{ConfigurationReport, TuneReport};
+use page::Page;
 use table::{Align, Cell, Column, Table};
-
-/// The narrowest width that is honoured: below it every table would fall to pieces.
-const NARROWEST: usize = 40;
 
 /// A session: verdict sentence, tables, shortfalls, what was skipped, warnings, and the command to use.
 ///
 /// `width` is that of the terminal in columns. Where the table does not fit it is split into several, each with
 /// the names of the configurations; commands are never broken, so that they can be copied.
 pub fn tune(report: &TuneReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let headline = verdict::headline(report);
     page.paragraph("", &headline.sentence.plain(), tone_of(headline.outcome));
     page.blank();
     if !report.configurations.is_empty() {
-        page.text.push_str(&summary_table(report).print(page.width, style));
-        page.blank();
+        page.table(&summary_table(report));
     }
     page.shortfalls(report);
     page.skipped(report);
@@ -83,8 +81,7 @@ pub fn tune(report: &TuneReport, width: usize, style: Style) -> String {
     let remarks: Vec<String> = remarks(report).iter().map(Sentence::plain).collect();
     page.list("remarks", &remarks, "-", None);
     page.advice(report);
-    page.text.push_str(&style.paint(Tone::Faint, &footer(report)));
-    page.text.push('\n');
+    page.painted(Tone::Faint, &footer(report));
     page.text
 }
 
@@ -231,52 +228,7 @@ fn cost_cells(
     })
 }
 
-/// Text that grows, with the width and colour it grows in.
-struct Page {
-    text: String,
-    width: usize,
-    style: Style,
-}
-
 impl Page {
-    fn blank(&mut self) {
-        self.text.push('\n');
-    }
-
-    fn heading(&mut self, words: &str) {
-        self.text.push_str(&self.style.paint(Tone::Strong, words));
-        self.blank();
-    }
-
-    /// Wrapped words; the first line begins with `lead`, the others are indented as far.
-    fn paragraph(&mut self, lead: &str, words: &str, tone: Option<Tone>) {
-        let words = visible(words);
-        let indent = columns(lead);
-        for (index, line) in wrapped(&words, self.width.saturating_sub(indent)).iter().enumerate() {
-            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
-            let line = tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
-            self.text.push_str(format!("{lead}{line}").trim_end());
-            self.blank();
-        }
-    }
-
-    /// A line that is never broken: a command or a setting to copy.
-    fn line(&mut self, lead: &str, words: &str) {
-        self.text.push_str(&format!("{lead}{}", visible(words)));
-        self.blank();
-    }
-
-    fn list(&mut self, heading: &str, items: &[String], mark: &str, tone: Option<Tone>) {
-        if items.is_empty() {
-            return;
-        }
-        self.heading(heading);
-        for item in items {
-            self.paragraph(&format!("  {mark} "), item, tone);
-        }
-        self.blank();
-    }
-
     fn shortfalls(&mut self, report: &TuneReport) {
         let shortfalls = shortfalls(report);
         if shortfalls.is_empty() {

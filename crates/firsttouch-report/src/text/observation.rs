@@ -1,7 +1,7 @@
 //! The threads of a process as they were seen, and the CPUs that were chosen for them, in the terminal.
 
-use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
+use super::page::Page;
+use super::table::{Align, Cell, Table};
 use crate::number::{UNKNOWN, percent, plural, seconds, significant};
 use crate::style::{Style, Tone};
 use firsttouch_documents::ObservationReport;
@@ -18,7 +18,7 @@ pub fn observed(report: &ObservationReport, width: usize, style: Style) -> Strin
 
 /// What threads did in an interval, and where a strategy puts them.
 fn observation(observed: &Observation, interval_s: f64, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let what = format!(
         "{} of {} busy in {}; {} moves {}: the busiest CPU is asked for {} times what it has, then {}; imbalance {}, then {}",
         observed.busy,
@@ -33,13 +33,13 @@ fn observation(observed: &Observation, interval_s: f64, width: usize, style: Sty
     );
     page.paragraph("", &what, Some(Tone::Strong));
     page.blank();
-    let mut table = Table::new(vec![
-        Column::new("", "thread", Align::Right),
-        Column::new("", "name", Align::Left),
-        Column::new("", "ran", Align::Right),
-        Column::new("", "waited", Align::Right),
-        Column::new("", "CPU", Align::Right),
-        Column::new("", "chosen", Align::Right),
+    let mut table = Table::of([
+        ("thread", Align::Right),
+        ("name", Align::Left),
+        ("ran", Align::Right),
+        ("waited", Align::Right),
+        ("CPU", Align::Right),
+        ("chosen", Align::Right),
     ]);
     for thread in observed.threads.iter().take(observed.busy.min(THREADS_SHOWN)) {
         let number = |value: Option<u32>| Cell::new(value.map_or(UNKNOWN.to_owned(), |cpu| cpu.to_string()));
@@ -53,11 +53,9 @@ fn observation(observed: &Observation, interval_s: f64, width: usize, style: Sty
         ]);
     }
     if observed.busy > 0 {
-        page.text.push_str(&table.print(page.width, style));
+        page.rows(&table);
     }
-    if observed.busy > THREADS_SHOWN {
-        page.line("", &format!("and {} more in the JSON", observed.busy - THREADS_SHOWN));
-    }
+    page.left_out("", observed.busy.saturating_sub(THREADS_SHOWN));
     page.text
 }
 

@@ -1,8 +1,9 @@
 //! One receipt on the terminal: asked, obtained, and the reason for the difference.
 
-use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page, tree};
-use crate::cells::{asked, other_means, receipt_words, shortfall_bytes, total};
+use super::page::Page;
+use super::table::{Align, Cell, Table};
+use super::tree;
+use crate::cells::{asked, other_means, receipt_words, total};
 use crate::number::{UNKNOWN, percent, plural};
 use crate::style::{Style, Tone};
 use firsttouch_placement::{Obtained, Receipt, ThreadReport, format_bytes, format_order};
@@ -14,7 +15,7 @@ const THREADS_SHOWN: usize = 32;
 
 /// A receipt: asked, obtained by page size and node, shortfalls with their remedies, the largest blocks.
 pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     page.paragraph("program   ", &receipt.program, None);
     page.paragraph("asked     ", &asked(Some(&receipt.asked)), None);
     page.paragraph(
@@ -35,8 +36,7 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
     }
     if let Some(obtained) = &receipt.obtained {
         page.heading("placed memory at its peak");
-        page.text.push_str(&obtained_table(obtained).print(page.width, style));
-        page.blank();
+        page.table(&obtained_table(obtained));
         // Seen from outside only, nobody counted them.
         if obtained.placed_blocks > 0 {
             page.paragraph("", &served(obtained), Some(Tone::Faint));
@@ -47,22 +47,13 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
         receipt.obtained.as_ref().map(|obtained| &obtained.threads).filter(|t| !t.is_empty())
     {
         page.heading("threads");
-        page.text.push_str(&threads_table(threads).print(page.width, style));
-        if threads.len() > THREADS_SHOWN {
-            page.line("", &format!("and {} more in the JSON", threads.len() - THREADS_SHOWN));
-        }
+        page.rows(&threads_table(threads));
+        page.left_out("", threads.len().saturating_sub(THREADS_SHOWN));
         page.blank();
     }
     if !receipt.shortfalls.is_empty() {
         page.heading("asked, but not obtained");
-        for shortfall in &receipt.shortfalls {
-            page.paragraph(
-                "  ",
-                &format!("{}: {}", shortfall.reason.word(), shortfall_bytes(shortfall.bytes)),
-                None,
-            );
-            page.line("    ", &shortfall.remedy);
-        }
+        page.missed(&receipt.shortfalls);
         page.blank();
     }
     let means = other_means(receipt, Some(&receipt.asked));
@@ -70,18 +61,14 @@ pub fn receipt(receipt: &Receipt, width: usize, style: Style) -> String {
     page.list("remarks", &notes, "-", None);
     if !receipt.blocks.is_empty() {
         page.heading("largest blocks");
-        page.text.push_str(&blocks_table(receipt).print(page.width, style));
-        if receipt.blocks.len() > BLOCKS_SHOWN {
-            page.line("", &format!("and {} more in the JSON", receipt.blocks.len() - BLOCKS_SHOWN));
-        }
+        page.rows(&blocks_table(receipt));
+        page.left_out("", receipt.blocks.len().saturating_sub(BLOCKS_SHOWN));
         page.blank();
     }
     if !receipt.complete {
         page.paragraph("! ", incomplete(receipt), Some(Tone::Caution));
     }
-    page.text.truncate(page.text.trim_end().len());
-    page.text.push('\n');
-    page.text
+    page.finish()
 }
 
 /// What a receipt is worth whose program did not end by itself.
@@ -107,11 +94,8 @@ fn served(obtained: &Obtained) -> String {
 }
 
 fn obtained_table(obtained: &Obtained) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("", "resident bytes", Align::Left),
-        Column::new("", "placed", Align::Right),
-        Column::new("", "share", Align::Right),
-    ]);
+    let mut table =
+        Table::of([("resident bytes", Align::Left), ("placed", Align::Right), ("share", Align::Right)]);
     let placed = &obtained.bytes_by_page_size;
     for (size, bytes) in placed.iter().rev() {
         table.row(share_row(&format!("on {} pages", format_bytes(*size)), *bytes, total(placed)));
@@ -136,11 +120,11 @@ fn share_row(label: &str, bytes: u64, all: f64) -> Vec<Cell> {
 }
 
 fn threads_table(threads: &[ThreadReport]) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("", "thread", Align::Right),
-        Column::new("", "name", Align::Left),
-        Column::new("", "CPU asked", Align::Right),
-        Column::new("", "CPUs obtained", Align::Right),
+    let mut table = Table::of([
+        ("thread", Align::Right),
+        ("name", Align::Left),
+        ("CPU asked", Align::Right),
+        ("CPUs obtained", Align::Right),
     ]);
     for thread in threads.iter().take(THREADS_SHOWN) {
         let obtained = thread.cpus_obtained.as_ref().map_or(UNKNOWN.to_owned(), |cpus| format_order(cpus));
@@ -155,11 +139,11 @@ fn threads_table(threads: &[ThreadReport]) -> Table {
 }
 
 fn blocks_table(receipt: &Receipt) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("", "block", Align::Right),
-        Column::new("", "address", Align::Left),
-        Column::new("", "bytes", Align::Right),
-        Column::new("", "on huge pages", Align::Right),
+    let mut table = Table::of([
+        ("block", Align::Right),
+        ("address", Align::Left),
+        ("bytes", Align::Right),
+        ("on huge pages", Align::Right),
     ]);
     for block in receipt.blocks.iter().take(BLOCKS_SHOWN) {
         let share = match block.huge_bytes.filter(|_| block.bytes > 0) {

@@ -1,7 +1,7 @@
 //! A recording in the terminal: every value at first, at last, at its least and its most, and its course.
 
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
-use super::{NARROWEST, Page};
 use crate::account::Account;
 use crate::series::{panels, sparkline};
 use crate::shell;
@@ -14,7 +14,7 @@ const COURSE: usize = 24;
 
 /// What was seen over time.
 pub fn recording(recording: &Recording, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     page.heading(&visible(&shell::command(&recording.header.command)));
     let account = Account::of(recording);
     page.paragraph("", &account.headline, None);
@@ -39,8 +39,7 @@ pub fn recording(recording: &Recording, width: usize, style: Style) -> String {
                 table.row(cells);
             }
         }
-        page.text.push_str(&table.print(page.width, style));
-        page.blank();
+        page.table(&table);
     }
     page.list("notes", &account.notes, "!", Some(Tone::Caution));
     page.paragraph("", &account.footer, Some(Tone::Faint));

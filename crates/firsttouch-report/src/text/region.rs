@@ -1,13 +1,13 @@
 //! What a region of memory obtained, in the terminal.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::number::{UNKNOWN, bytes};
 use crate::style::{Style, Tone};
 use firsttouch_documents::RegionReceipt;
 
 /// Asked, obtained, and why it is less.
 pub fn region(receipt: &RegionReceipt, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let asked = receipt.asked.as_ref().map_or("nothing".to_owned(), |asked| {
         let node = asked.node.map_or(String::new(), |node| format!(" on node {node}"));
         format!("pages {} for {}{node}", asked.pages, bytes(asked.bytes as f64))
@@ -22,13 +22,6 @@ pub fn region(receipt: &RegionReceipt, width: usize, style: Style) -> String {
         sizes.chain(nodes).collect::<Vec<_>>().join(", ")
     });
     page.paragraph("obtained  ", &obtained, None);
-    for shortfall in &receipt.shortfalls {
-        page.paragraph(
-            "  ",
-            &format!("{}: {}", shortfall.reason.word(), bytes(shortfall.bytes as f64)),
-            None,
-        );
-        page.line("    ", &shortfall.remedy);
-    }
+    page.missed(&receipt.shortfalls);
     page.text
 }

@@ -1,13 +1,13 @@
 //! What the workers of a runtime did, in the terminal.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::number::{bytes, plural, seconds, significant};
 use crate::style::{Style, Tone};
 use firsttouch_documents::Account;
 
 /// The steps together, and each balancing.
 pub fn runtime(account: &Account, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let steps =
         format!("{} by {}", plural(account.steps.len(), "step"), plural(account.cpus.len(), "worker"));
     let mean = account.mean_step_s(0).map_or(String::new(), |mean| format!(", {} each", seconds(mean)));

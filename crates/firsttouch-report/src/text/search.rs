@@ -1,13 +1,13 @@
 //! A search for shortest paths, in the terminal.
 
-use super::{NARROWEST, Page};
+use super::page::Page;
 use crate::number::{UNKNOWN, bytes, count, plural, seconds};
 use crate::style::{Style, Tone};
 use firsttouch_documents::{Figures, GraphFigures, GraphReceipt, MergeReport, SearchReport, Spread, Totals};
 
 /// What was searched, how fast, and where the graph lay.
 pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let (graph, totals) = (&report.graph, &report.totals);
     let searched_now = report.searched - report.resumed.min(report.searched);
     let each_ms = report.search_s / searched_now.max(1) as f64 * 1e3;
@@ -45,14 +45,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
     for (name, words) in figures(&report.figures) {
         page.paragraph(name, &words, None);
     }
-    for shortfall in &report.receipt.shortfalls {
-        page.paragraph(
-            "  ",
-            &format!("{}: {}", shortfall.reason.word(), bytes(shortfall.bytes as f64)),
-            None,
-        );
-        page.line("    ", &shortfall.remedy);
-    }
+    page.missed(&report.receipt.shortfalls);
     let notes: Vec<String> = report.notes.iter().chain(&report.receipt.notes).cloned().collect();
     page.list("remarks", &notes, "-", None);
     page.text
@@ -60,7 +53,7 @@ pub fn search(report: &SearchReport, width: usize, style: Style) -> String {
 
 /// What the processes of a shared run have found, and what is missing.
 pub fn merge(report: &MergeReport, width: usize, style: Style) -> String {
-    let mut page = Page { text: String::new(), width: width.max(NARROWEST), style };
+    let mut page = Page::new(width, style);
     let (graph, totals) = (&report.graph, &report.totals);
     page.paragraph("graph      ", &size(graph), None);
     let done = format!("{} of {}", report.searched, plural(report.sources, "source"));

@@ -1,6 +1,6 @@
 //! Tables in the terminal.
 
-use super::Page;
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
 use crate::sheet::{Sheet, SheetRow};
 use crate::style::Tone;
@@ -12,9 +12,7 @@ impl Page {
         if let Some(caption) = &sheet.caption {
             self.heading(&caption.plain());
         }
-        let table = table(sheet).print(self.width, self.style);
-        self.text.push_str(&table);
-        self.blank();
+        self.table(&table(sheet));
     }
 }
 

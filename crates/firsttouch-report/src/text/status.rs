@@ -1,13 +1,15 @@
 //! What a machine has and allows: dense, aligned, no colour.
 
 mod apic;
-mod page;
 
+use super::page::Page;
+use super::table::{Align, Cell, Column, Table};
+use crate::style::Style;
+use crate::visible::visible;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{Ability, Access, Bound, Machine, Node, Pool, Probe, StatusReport};
 use firsttouch_placement::format_bytes;
 use firsttouch_sorted::SortedMap;
-use page::{LABEL, Page};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -20,7 +22,7 @@ const NOTHING: &str = "-";
 /// What a machine has and allows, within so many columns. Commands are never broken, so that they can be copied.
 pub fn status(report: &StatusReport, width: usize) -> String {
     let machine = &report.machine;
-    let mut page = Page::new(width);
+    let mut page = Page::new(width, Style::Plain);
     overview(&mut page, machine);
     nodes(&mut page, machine);
     caches(&mut page, machine);
@@ -32,6 +34,38 @@ pub fn status(report: &StatusReport, width: usize) -> String {
     traps(&mut page, machine);
     abilities(&mut page, &report.can);
     page.text
+}
+
+/// A label, as wide as all.
+fn lead(label: &str) -> String {
+    format!("  {:<14}", visible(label))
+}
+
+impl Page {
+    /// A label and its value, wrapped under itself.
+    fn row(&mut self, label: &str, value: &str) {
+        self.paragraph(&lead(label), value, None);
+    }
+
+    fn row_if_some(&mut self, label: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.row(label, &value);
+        }
+    }
+
+    /// Rows under their titles: the first column to the left, the others to the right.
+    fn columns<T: Into<String>>(&mut self, titles: impl IntoIterator<Item = T>, rows: &[Vec<String>]) {
+        let columns = titles.into_iter().enumerate().map(|(index, title)| {
+            Column::new("", title, if index == 0 { Align::Left } else { Align::Right })
+        });
+        let mut table = Table::new(columns.collect());
+        for row in rows {
+            table.row(row.iter().map(Cell::new).collect());
+        }
+        for line in table.print(self.width, self.style).lines() {
+            self.line("  ", line);
+        }
+    }
 }
 
 fn or_nothing<T: ToString>(value: Option<T>) -> String {
@@ -155,7 +189,7 @@ fn nodes(page: &mut Page, machine: &Machine) {
         }
         rows.push(row);
     }
-    page.table(titles, &rows);
+    page.columns(titles, &rows);
     if with_distances && !matrix {
         for node in &machine.nodes {
             page.row_if_some(&format!("from {}", node.id), node.distances.as_ref().map(grouped));
@@ -238,14 +272,14 @@ fn caches(page: &mut Page, machine: &Machine) {
             or_nothing(ways.filter(|ways| *ways > 0)),
         ]);
     }
-    page.table(titles, &rows);
+    page.columns(titles, &rows);
 }
 
 fn huge_pages(page: &mut Page, machine: &Machine) {
     page.section("huge pages");
     let thp = &machine.thp;
     if thp.enabled.is_none() && machine.pools.is_empty() {
-        page.line("unknown");
+        page.line("  ", "unknown");
         return;
     }
     let word = |value: &Option<String>| value.clone().unwrap_or_else(|| NOTHING.to_owned());
@@ -308,7 +342,7 @@ fn pools(page: &mut Page, pools: &[Pool]) {
             );
         }
     }
-    page.table(titles, &rows);
+    page.columns(titles, &rows);
 }
 
 fn kernel(page: &mut Page, machine: &Machine) {
@@ -416,7 +450,7 @@ fn devices(page: &mut Page, machine: &Machine) {
             device.cpus.as_deref().map_or_else(|| NOTHING.to_owned(), cpu_list),
         ]);
     }
-    page.table(titles, &rows);
+    page.columns(titles, &rows);
 }
 
 fn traps(page: &mut Page, machine: &Machine) {
@@ -425,7 +459,7 @@ fn traps(page: &mut Page, machine: &Machine) {
     }
     page.section("traps");
     for trap in &machine.traps {
-        page.line(&trap.name);
+        page.line("  ", &trap.name);
         page.row("  what", &trap.what);
         // Documents of older versions have it in `what`.
         if !trap.effect.is_empty() {
@@ -451,13 +485,13 @@ fn abilities(page: &mut Page, can: &[Ability]) {
             let words: Vec<&str> = group.iter().map(|ability| ability.what.as_str()).collect();
             match words.as_slice() {
                 [only] => page.row(only, &group[0].why),
-                words => page.paragraph(&format!("{}: {}", words.join(" "), group[0].why)),
+                words => page.paragraph("  ", &format!("{}: {}", words.join(" "), group[0].why), None),
             }
             for ability in group {
                 if let Some(command) = &ability.remedy {
                     // A command is never broken: it is there to be copied.
                     let label = if group.len() > 1 { ability.what.as_str() } else { "" };
-                    page.line(&format!("{label:<width$}{command}", width = LABEL - 2));
+                    page.line(&lead(label), command);
                 }
             }
         }
@@ -465,7 +499,7 @@ fn abilities(page: &mut Page, can: &[Ability]) {
     let unknown: Vec<&str> = of(None).map(|ability| ability.what.as_str()).collect();
     if !unknown.is_empty() {
         page.section("not known here");
-        page.paragraph(&format!("{}: this recording does not tell", unknown.join(", ")));
+        page.paragraph("  ", &format!("{}: this recording does not tell", unknown.join(", ")), None);
     }
 }
 

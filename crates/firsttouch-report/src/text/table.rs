@@ -57,6 +57,11 @@ impl Table {
         Table { columns, rows: Vec::new() }
     }
 
+    /// One whose columns stay together.
+    pub(super) fn of<const N: usize>(columns: [(&str, Align); N]) -> Self {
+        Table::new(columns.map(|(title, align)| Column::new("", title, align)).into())
+    }
+
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }

@@ -1,6 +1,6 @@
 //! What a program and the programs that it started had resident: a receipt's tables.
 
-use super::Page;
+use super::page::Page;
 use super::table::{Align, Cell, Column, Table};
 use crate::number::{UNKNOWN, bytes, percent, plural};
 use firsttouch_placement::{ProcessTree, Resident};
@@ -15,18 +15,14 @@ pub(super) fn add(page: &mut Page, tree: &ProcessTree) {
         0 | 1 => "memory at its peak".to_owned(),
         count => format!("memory of {count} processes at its peak, what they share counted once"),
     });
-    page.text.push_str(&sums(tree).print(page.width, page.style));
-    page.blank();
+    page.table(&sums(tree));
     if processes < 2 {
         return;
     }
     page.heading("processes, each at its own peak");
-    page.text.push_str(&each(tree).print(page.width, page.style));
+    page.rows(&each(tree));
     let listed = tree.processes.len().min(PROCESSES_SHOWN);
-    let more = (tree.processes.len() - listed) as u64;
-    if more > 0 {
-        page.line("", &format!("and {more} more in the JSON"));
-    }
+    page.left_out("", tree.processes.len() - listed);
     if tree.unlisted > 0 {
         page.line(
             "",
@@ -40,11 +36,11 @@ pub(super) fn add(page: &mut Page, tree: &ProcessTree) {
 }
 
 fn sums(tree: &ProcessTree) -> Table {
-    let mut table = Table::new(vec![
-        Column::new("", "resident", Align::Left),
-        Column::new("", "bytes", Align::Right),
-        Column::new("", "on huge pages", Align::Right),
-        Column::new("", "share", Align::Right),
+    let mut table = Table::of([
+        ("resident", Align::Left),
+        ("bytes", Align::Right),
+        ("on huge pages", Align::Right),
+        ("share", Align::Right),
     ]);
     let memory = &tree.at_peak;
     for (label, resident) in [

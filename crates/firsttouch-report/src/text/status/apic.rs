@@ -1,6 +1,6 @@
 //! The table of APIC ids: each CPU's, and what the bits of it say.
 
-use super::page::Page;
+use crate::text::page::Page;
 use firsttouch_linux::cpulist::format_list;
 use firsttouch_machine::{ApicIds, Machine};
 
@@ -21,7 +21,7 @@ pub(super) fn section(page: &mut Page, machine: &Machine) {
         row.extend(places(ids, id).iter().map(u32::to_string));
         rows.push(row);
     }
-    page.table(titles, &rows);
+    page.columns(titles, &rows);
     for group in ids.unanswered.chunk_by(|a, b| a.answer == b.answer) {
         let cpus: Vec<u32> = group.iter().map(|unanswered| unanswered.cpu).collect();
         page.row("not asked", &format!("cpus {}: {}", format_list(&cpus), group[0].answer));
