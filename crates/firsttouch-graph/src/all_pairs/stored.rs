@@ -17,21 +17,6 @@ pub struct AllPairsProgress {
     pub elapsed: Duration,
 }
 
-impl AllPairsProgress {
-    /// Sources each second; `None` before the first.
-    #[must_use]
-    pub fn rate(&self) -> Option<f64> {
-        (self.done_now > 0 && !self.elapsed.is_zero())
-            .then(|| self.done_now as f64 / self.elapsed.as_secs_f64())
-    }
-
-    /// How long the rest will take at this rate.
-    #[must_use]
-    pub fn remaining(&self) -> Option<Duration> {
-        self.rate().map(|rate| Duration::from_secs_f64((self.sources - self.done) as f64 / rate))
-    }
-}
-
 /// What a run found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllPairsOutcome {

@@ -32,7 +32,6 @@ mod tree;
 
 pub use build::Hierarchy;
 pub(crate) use consumers::{Accumulator, Found};
-pub use consumers::{Reduction, Seen, Table};
 pub use error::HierarchyError;
 pub use limits::{HierarchyOptions, Limits};
 pub use query::{PhastQuery, SOURCES_AT_ONCE};

@@ -2,28 +2,28 @@
 
 use super::asked::{Blocks, Columns, exist};
 use super::build::{Hierarchy, Metric};
-use super::consumers::{Accumulate, Accumulator, Found, Reduce, Reduction, Reported, Table, Values};
+use super::consumers::{Accumulate, Accumulator, Found, Reported};
 use super::error::HierarchyError;
 use super::length::Length;
 use super::plan::SweepPlan;
 use super::row::{LANES, Row};
 use super::simd::{Instructions, Simd};
-use super::sweep::{Consumer, Shown, Sweeper, Upward};
+use super::sweep::{Shown, Sweeper, Upward};
 use super::tree::{NONE, Tree};
+use crate::Node;
 use crate::file::FileError;
 use crate::fingerprint::Fingerprint;
 use crate::rows::{Owner, Pack, Place, receipt_of};
 use crate::search::Distances;
-use crate::{Node, UNREACHED};
 use firsttouch_documents::GraphReceipt;
 use firsttouch_documents::Summary;
 use firsttouch_memory::{Pages, RegionError};
 use firsttouch_threads::{PerGroup, Team};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Sources whose sweeps are one: a [`Reduction`] is shown so many at a time, at most.
+/// Sources whose sweeps are one, at most.
 pub const SOURCES_AT_ONCE: usize = LANES;
 
 /// PHAST queries over a hierarchy by the threads of a team. Each group of the team has its own copy of the arcs, in memory that
@@ -38,10 +38,11 @@ pub const SOURCES_AT_ONCE: usize = LANES;
 /// let hierarchy = Hierarchy::build(&graph, &HierarchyOptions::default())?;
 /// let mut team = Team::new(&[vec![0]])?;
 /// let mut phast = PhastQuery::new(&hierarchy, &mut team);
-/// let distances = phast.distances(&[0, 2])?;
-/// assert_eq!(distances.row(0).of(2), Some(10));
-/// assert_eq!(distances.row(1).of(1), Some(6));
-/// assert_eq!(distances.row(1).of(3), None); // node 3 has no arcs
+/// let never = || false;
+/// phast.each(&[0, 2], never, |source, distances, _took| match source {
+///     0 => assert_eq!(distances.of(2), Some(10)),
+///     _ => assert_eq!((distances.of(1), distances.of(3)), (Some(6), None)), // node 3 has no arcs
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -50,7 +51,7 @@ pub struct PhastQuery<'a> {
     team: &'a mut Team,
     by: Instructions,
     /// The column of each node in what is answered.
-    columns: Arc<Columns>,
+    columns: Columns,
     limit: Option<u64>,
     ready: Ready,
     /// The pages of the arcs, and the node of each group's copy.
@@ -151,7 +152,7 @@ impl<'a> PhastQuery<'a> {
         };
         let asked = (Pages::Plain, vec![None; team.group_sizes().len()]);
         let by = Instructions::best();
-        PhastQuery { hierarchy, team, by, columns: Arc::new(columns), limit: None, ready, asked }
+        PhastQuery { hierarchy, team, by, columns, limit: None, ready, asked }
     }
 
     /// With these instructions in place of the widest.
@@ -239,16 +240,10 @@ impl<'a> PhastQuery<'a> {
         for_width!(self, prepared => of(prepared))
     }
 
-    /// Whether distances are of 64 bits.
-    #[must_use]
-    pub fn is_wide(&self) -> bool {
-        matches!(self.ready, Ready::Wide(_))
-    }
-
     /// How many distances are told of each source.
     #[must_use]
     pub fn columns(&self) -> usize {
-        match &*self.columns {
+        match &self.columns {
             Columns::Nodes => self.hierarchy.nodes(),
             Columns::Targets { same_as, .. } => same_as.len(),
         }
@@ -270,7 +265,7 @@ impl<'a> PhastQuery<'a> {
 
     /// The targets, if not all nodes are.
     pub(crate) fn targets(&self) -> Option<&[Node]> {
-        match &*self.columns {
+        match &self.columns {
             Columns::Nodes => None,
             Columns::Targets { targets, .. } => Some(targets),
         }
@@ -299,33 +294,6 @@ impl<'a> PhastQuery<'a> {
         let summaries = Summaries(Mutex::new(vec![Summary::default(); sources.len()]));
         self.accumulate(sources, &|| false, &summaries)?;
         Ok(summaries.0.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// All distances from each source: one for each node (or target) and source, in memory.
-    ///
-    /// # Errors
-    ///
-    /// If a source is not there.
-    pub fn distances(&mut self, sources: &[Node]) -> Result<Table, HierarchyError> {
-        let columns = self.columns();
-        let cells = sources.len() * columns;
-        let mut narrow = vec![UNREACHED; if self.is_wide() { 0 } else { cells }];
-        let mut wide = vec![u64::MAX; if self.is_wide() { cells } else { 0 }];
-        {
-            let narrow: Vec<_> = narrow.chunks_mut(columns.max(1)).map(Mutex::new).collect();
-            let wide: Vec<_> = wide.chunks_mut(columns.max(1)).map(Mutex::new).collect();
-            self.each(
-                sources,
-                || false,
-                |index, row, _| match row {
-                    Distances::Narrow(row) if columns > 0 => copy(&narrow[index], row),
-                    Distances::Wide(row) if columns > 0 => copy(&wide[index], row),
-                    _ => {}
-                },
-            )?;
-        }
-        let values = if self.is_wide() { Values::Wide(wide) } else { Values::Narrow(narrow) };
-        Ok(Table::new(columns, values))
     }
 
     /// Shows the distances from each source, to every node or target, to `each`, with the source's place in the list and
@@ -366,113 +334,64 @@ impl<'a> PhastQuery<'a> {
         stop: &(dyn Fn() -> bool + Sync),
         accumulator: &dyn Accumulator,
     ) -> Result<(), HierarchyError> {
-        let blocks = Blocks::new(self.hierarchy, sources)?;
-        let columns = Arc::clone(&self.columns);
-        let consumer = Accumulate { accumulator, blocks: &blocks, columns: &columns, width: self.columns() };
-        let all_known = |block: usize| blocks.indices(block).all(|index| accumulator.knows(index));
-        Ok(self.run(&blocks, stop, all_known, &consumer)?)
-    }
-
-    /// Shows all distances from all sources to reductions, one for each thread, made by `begin`, and answers these.
-    ///
-    /// # Errors
-    ///
-    /// If a source is not there.
-    pub fn reduce<R: Reduction>(
-        &mut self,
-        sources: &[Node],
-        begin: impl Fn() -> R + Sync,
-    ) -> Result<Vec<R>, HierarchyError> {
-        let blocks = Blocks::new(self.hierarchy, sources)?;
-        let finished = Mutex::new(Vec::new());
-        let consumer = Reduce { begin, finished: &finished, blocks: &blocks, sources };
-        self.run(&blocks, || false, |_| false, &consumer)?;
-        Ok(finished.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Sweeps from the sources of every block that is not to be left out, and shows what is found, until an error or until
-    /// `stop` says so.
-    fn run(
-        &mut self,
-        blocks: &Blocks,
-        stop: impl Fn() -> bool + Sync,
-        leave_out: impl Fn(usize) -> bool + Sync,
-        consumer: &(impl Consumer<u32> + Consumer<u64>),
-    ) -> Result<(), FileError> {
-        let work = Work {
-            tree: &self.hierarchy.tree,
-            by: self.by,
-            columns: &Arc::clone(&self.columns),
-            limit: self.limit,
-            blocks,
-            stop,
-            leave_out,
-        };
+        let blocks = &Blocks::new(self.hierarchy, sources)?;
+        let kept = Accumulate { accumulator, blocks, columns: &self.columns, width: self.columns() };
+        let work = Work { tree: &self.hierarchy.tree, by: self.by, limit: self.limit, stop, kept };
         match &self.ready {
-            Ready::Narrow(prepared) => work.share_out(self.team, prepared, consumer),
-            Ready::Wide(prepared) => work.share_out(self.team, prepared, consumer),
+            Ready::Narrow(prepared) => work.share_out(self.team, prepared)?,
+            Ready::Wide(prepared) => work.share_out(self.team, prepared)?,
         }
+        Ok(())
     }
 }
 
-fn copy<V: Copy>(row: &Mutex<&mut [V]>, values: &[V]) {
-    row.lock().unwrap_or_else(PoisonError::into_inner).copy_from_slice(values);
-}
-
-struct Work<'a, S, F> {
+struct Work<'a> {
     tree: &'a Tree,
     by: Instructions,
-    columns: &'a Columns,
     limit: Option<u64>,
-    blocks: &'a Blocks,
-    stop: S,
-    leave_out: F,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    kept: Accumulate<'a>,
 }
 
-impl<S: Fn() -> bool + Sync, F: Fn(usize) -> bool + Sync> Work<'_, S, F> {
+impl Work<'_> {
     fn share_out<T: Simd + Reported>(
         &self,
         team: &mut Team,
         prepared: &PerGroup<Prepared<T>>,
-        consumer: &impl Consumer<T>,
     ) -> Result<(), FileError> {
+        let Accumulate { accumulator, blocks, columns, .. } = self.kept;
         let next = AtomicUsize::new(0);
         let error = Mutex::new(None);
         team.run(|member| {
             let Prepared { upward, plan } = prepared.of(member);
             let mut sweeper = Sweeper::new(self.by, self.tree, plan);
-            let mut chosen = Chosen {
-                limit: self.limit.map(T::of),
-                columns: self.columns,
-                nodes: Vec::new(),
-                rows: Vec::new(),
-            };
-            let mut state = consumer.begin();
+            let mut chosen =
+                Chosen { limit: self.limit.map(T::of), columns, nodes: Vec::new(), rows: Vec::new() };
+            let mut state = self.kept.begin();
             let mut sources = Vec::with_capacity(LANES);
             while !(self.stop)() {
                 let block = next.fetch_add(1, Ordering::Relaxed);
-                if block >= self.blocks.count() {
+                if block >= blocks.count() {
                     break;
                 }
-                if (self.leave_out)(block) {
+                if blocks.indices(block).all(|index| accumulator.knows(index)) {
                     continue;
                 }
                 sources.clear();
-                sources.extend(self.blocks.of(block).iter().map(|(position, _)| *position));
-                consumer.start(&mut state, block, sources.len());
+                sources.extend(blocks.of(block).iter().map(|(position, _)| *position));
+                self.kept.start(&mut state, block, sources.len());
                 sweeper.sweep(self.tree, upward, plan, &sources, |shown| {
                     if let Some(chosen) = chosen.of(&shown) {
-                        consumer.show(&mut state, self.by, chosen);
+                        self.kept.show(&mut state, self.by, chosen);
                     } else {
-                        consumer.show(&mut state, self.by, shown);
+                        self.kept.show(&mut state, self.by, shown);
                     }
                 });
-                if let Err(failure) = consumer.end(&mut state, block) {
+                if let Err(failure) = self.kept.end(&mut state, block) {
                     error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-                    next.store(self.blocks.count(), Ordering::Relaxed);
+                    next.store(blocks.count(), Ordering::Relaxed);
                 }
             }
-            consumer.finish(state);
         });
         error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }

@@ -7,7 +7,6 @@ use super::row::{LANES, Row};
 use super::simd::{Instructions, Simd};
 use super::tree::{NONE, Tree};
 use crate::Node;
-use crate::file::FileError;
 use crate::rows::{Pack, Store};
 use bytemuck::cast_slice;
 
@@ -53,7 +52,7 @@ impl<T: Length> Upward<T> {
 }
 
 /// What a sweep shows: nodes, and the distances of each from the sources of the sweep.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Shown<'a, T> {
     pub(super) nodes: &'a [Node],
     pub(super) rows: &'a [Row<T>],
@@ -162,18 +161,4 @@ impl<T: Simd> Sweeper<T> {
         }
         self.starts.sort_unstable_by_key(|(row, _)| *row);
     }
-}
-
-/// What becomes of the distances.
-pub(super) trait Consumer<T>: Sync {
-    /// What a thread keeps.
-    type State;
-    fn begin(&self) -> Self::State;
-    /// A sweep begins.
-    fn start(&self, state: &mut Self::State, block: usize, sources: usize);
-    fn show(&self, state: &mut Self::State, by: Instructions, shown: Shown<'_, T>);
-    /// The sweep has shown all.
-    fn end(&self, state: &mut Self::State, block: usize) -> Result<(), FileError>;
-    /// There are no more sweeps for this thread.
-    fn finish(&self, _state: Self::State) {}
 }
