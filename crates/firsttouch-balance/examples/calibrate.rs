@@ -9,7 +9,7 @@
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
 use firsttouch_balance::generate::{Jacobi2D, KNeighbor, Start, Work, at_home};
-use firsttouch_balance::simulate::{Simulation, run};
+use firsttouch_balance::simulate::run;
 use firsttouch_balance::strategies::named;
 use firsttouch_balance::trial::{Benchmark, MACHINES};
 use firsttouch_balance::{Machine, Problem, SolveOptions, Task};
@@ -40,18 +40,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             let machine = Machine::parse(name)?;
             let home = at_home(&problem, Start::Block(machine.cores().len() as u32), 0)?;
             let start = home.start(&machine)?;
-            let seen = run(&home, &machine, &start, &Simulation::default())?;
+            let seen = run(&home, &machine, &start)?;
             let mut measured = home.clone();
             measured.set_loads(&seen.task_s)?;
-            print!("{} {name}: {:.2} ms;", benchmark.name(), seen.step_s() * 1e3);
+            print!("{} {name}: {:.2} ms;", benchmark.name(), seen.elapsed_s * 1e3);
             let mut squares = 0.0;
             for strategy in STRATEGIES {
                 let own = strategy.strip_suffix("-raw");
                 let options = SolveOptions { receiving: true, raw: own.is_some(), ..SolveOptions::default() };
                 let solution =
                     named(own.unwrap_or(strategy))?.solve(&measured, &machine, &start, &options)?;
-                let after = run(&home, &machine, &solution.mapping, &Simulation::default())?;
-                let speedup = seen.step_s() / after.step_s();
+                let after = run(&home, &machine, &solution.mapping)?;
+                let speedup = seen.elapsed_s / after.elapsed_s;
                 let published = |strategy| benchmark.published_s(name, strategy).ok_or("not in the paper");
                 let paper = published("none")? / published(strategy)?;
                 squares += (speedup / paper).ln().powi(2);

@@ -9,7 +9,7 @@ mod report;
 pub use report::{TrialReport, TrialRow};
 
 use crate::generate::{GenerateError, Jacobi2D, KNeighbor, LbTest, Start, Topology, Work, at_home};
-use crate::simulate::{Simulation, SimulationError, migration, run};
+use crate::simulate::{SimulationError, migration, run};
 use crate::{Machine, Metrics, Problem, SolveOptions, Strategy, StrategyError, Task, strategies};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -209,10 +209,9 @@ pub fn trial(
     seed: u32,
 ) -> Result<Trial, TrialError> {
     let Contestant { strategy, options, .. } = contestant;
-    let simulation = Simulation::default();
     let problem = benchmark.problem(machine.cores().len() as u32, seed)?;
     let start = problem.start(machine).map_err(StrategyError::from)?;
-    let seen = run(&problem, machine, &start, &simulation)?;
+    let seen = run(&problem, machine, &start)?;
     let mut measured = problem.clone();
     measured.set_loads(&seen.task_s).map_err(StrategyError::from)?;
     let solution = strategy.solve(&measured, machine, &start, options)?;
@@ -224,16 +223,16 @@ pub fn trial(
         }
     }
     let mapping = &solution.mapping;
-    let after = run(&problem, machine, mapping, &simulation)?;
+    let after = run(&problem, machine, mapping)?;
     let metrics = Metrics::of(&measured, machine, mapping, &start);
     let mut migration_s = BTreeMap::new();
     for (name, bytes) in SIZES {
         let sized = problem.tasks().iter().map(|task| Task { bytes, ..task.clone() }).collect();
         let sized = Problem::new(sized, &[]).map_err(StrategyError::from)?;
-        migration_s.insert(name, migration(&sized, machine, mapping, &start, &simulation)?);
+        migration_s.insert(name, migration(&sized, machine, mapping, &start)?);
     }
     Ok(Trial {
-        iteration_s: after.step_s(),
+        iteration_s: after.elapsed_s,
         predicted_s: metrics.predicted_s.unwrap_or(metrics.makespan_s),
         efficiency: after.efficiency(),
         moved: metrics.migrations.fraction,

@@ -1,4 +1,4 @@
-//! Cores that do one job after the other, and the clock that goes from event to event.
+//! Cores that do one job after the other, and the clock that goes from one that is done to the next.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,33 +11,31 @@ pub(super) struct Done<J> {
     pub(super) at: f64,
 }
 
-/// What happens at a time; of several at once, in the order in which they were arranged.
+/// A core is done with what it does at a time; of several at once, in the order in which they began.
 #[derive(Debug)]
-struct Event<J> {
+struct Event {
     at: f64,
     number: u64,
     core: u32,
-    /// A job that comes to the core; `None` if the core is done with what it does.
-    comes: Option<J>,
 }
 
-impl<J> PartialEq for Event<J> {
-    fn eq(&self, other: &Event<J>) -> bool {
+impl PartialEq for Event {
+    fn eq(&self, other: &Event) -> bool {
         self.number == other.number
     }
 }
 
-impl<J> Eq for Event<J> {}
+impl Eq for Event {}
 
-impl<J> Ord for Event<J> {
-    fn cmp(&self, other: &Event<J>) -> Ordering {
+impl Ord for Event {
+    fn cmp(&self, other: &Event) -> Ordering {
         // The heap gives the greatest first, and the earliest is wanted.
         other.at.total_cmp(&self.at).then(other.number.cmp(&self.number))
     }
 }
 
-impl<J> PartialOrd for Event<J> {
-    fn partial_cmp(&self, other: &Event<J>) -> Option<Ordering> {
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Event) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
@@ -55,7 +53,7 @@ struct Core<J> {
 #[derive(Debug)]
 pub(super) struct Engine<J> {
     cores: Vec<Core<J>>,
-    events: BinaryHeap<Event<J>>,
+    events: BinaryHeap<Event>,
     /// Cores that may have something to begin.
     woken: VecDeque<u32>,
     now: f64,
@@ -63,21 +61,15 @@ pub(super) struct Engine<J> {
 }
 
 impl<J> Engine<J> {
-    pub(super) fn new(cores: usize) -> Engine<J> {
-        let core = || Core { waiting: VecDeque::new(), doing: None, not_before: 0.0, busy: 0.0 };
+    /// Cores that begin nothing before a time of their own.
+    pub(super) fn new(not_before: impl Iterator<Item = f64>) -> Engine<J> {
+        let core = |not_before| Core { waiting: VecDeque::new(), doing: None, not_before, busy: 0.0 };
         Engine {
-            cores: (0..cores).map(|_| core()).collect(),
+            cores: not_before.map(core).collect(),
             events: BinaryHeap::new(),
             woken: VecDeque::new(),
             now: 0.0,
             number: 0,
-        }
-    }
-
-    /// Lets no core begin anything before a time of its own.
-    pub(super) fn delay(&mut self, until: &[f64]) {
-        for (core, until) in self.cores.iter_mut().zip(until) {
-            core.not_before = core.not_before.max(*until);
         }
     }
 
@@ -87,43 +79,27 @@ impl<J> Engine<J> {
         self.woken.push_back(core);
     }
 
-    /// Gives a core a job at a later time.
-    pub(super) fn later(&mut self, at: f64, core: u32, job: J) {
-        self.arrange(at, core, Some(job));
-    }
-
-    fn arrange(&mut self, at: f64, core: u32, comes: Option<J>) {
-        self.events.push(Event { at, number: self.number, core, comes });
-        self.number += 1;
-    }
-
     /// The next job that is done. `end` says when a job that a core begins at a time will be.
     pub(super) fn next(&mut self, mut end: impl FnMut(f64, u32, &J) -> f64) -> Option<Done<J>> {
-        loop {
-            while let Some(index) = self.woken.pop_front() {
-                let core = &mut self.cores[index as usize];
-                if core.doing.is_some() {
-                    continue;
-                }
-                let Some(job) = core.waiting.pop_front() else { continue };
-                let began = core.not_before.max(self.now);
-                let at = end(began, index, &job);
-                core.doing = Some((job, began));
-                self.arrange(at, index, None);
+        while let Some(index) = self.woken.pop_front() {
+            let core = &mut self.cores[index as usize];
+            if core.doing.is_some() {
+                continue;
             }
-            let event = self.events.pop()?;
-            self.now = event.at;
-            self.woken.push_back(event.core);
-            let core = &mut self.cores[event.core as usize];
-            match event.comes {
-                Some(job) => core.waiting.push_back(job),
-                None => {
-                    let (job, began) = core.doing.take()?;
-                    core.busy += event.at - began;
-                    return Some(Done { job, began, at: event.at });
-                }
-            }
+            let Some(job) = core.waiting.pop_front() else { continue };
+            let began = core.not_before.max(self.now);
+            let at = end(began, index, &job);
+            core.doing = Some((job, began));
+            self.events.push(Event { at, number: self.number, core: index });
+            self.number += 1;
         }
+        let event = self.events.pop()?;
+        self.now = event.at;
+        self.woken.push_back(event.core);
+        let core = &mut self.cores[event.core as usize];
+        let (job, began) = core.doing.take()?;
+        core.busy += event.at - began;
+        Some(Done { job, began, at: event.at })
     }
 
     /// How long each core was busy.
