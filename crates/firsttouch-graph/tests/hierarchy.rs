@@ -304,7 +304,7 @@ fn a_run_interrupted_anywhere_ends_with_the_same_result() {
     let (resumed, stored) = loop {
         let stop = AtomicBool::new(false);
         let progress = |progress: AllPairsProgress| {
-            assert!(progress.done <= progress.sources && progress.done_now > 0);
+            assert!(progress.done <= sources.len() && progress.done_now > 0);
             stop.store(progress.done_now > 80, Ordering::Relaxed);
         };
         let run = AllPairs {
@@ -406,7 +406,7 @@ fn shared_runs_come_to_the_same_whoever_dies() {
         let progress = |now: AllPairsProgress| {
             // What others have done counts, too.
             assert!(before.is_none_or(|before| now.done - now.done_now == before), "{now:?}");
-            assert!(now.done <= now.sources, "{now:?}");
+            assert!(now.done <= sources.len(), "{now:?}");
             stop.store(rank == 3 && now.done > 40, Ordering::Relaxed);
         };
         let settings = AllPairs { stop: Some(stop), progress: Some(&progress), ..AllPairs::default() };

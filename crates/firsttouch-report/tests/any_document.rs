@@ -434,7 +434,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_opens_again(report in document()) {
+    fn what_is_written_opens_again_and_nothing_in_it_is_obeyed(report in document(), width in 0usize..300) {
         let page = html::tune(&report);
         if let Err(error) = markup::tags(&page) {
             return Err(TestCaseError::fail(error));
@@ -442,10 +442,6 @@ proptest! {
         prop_assert_eq!(page.matches("<script").count(), 1);
         prop_assert_eq!(&common::session_of(&page), &report);
         prop_assert_eq!(&common::session_of(&json::tune(&report)), &report);
-    }
-
-    #[test]
-    fn nothing_is_obeyed_and_nothing_panics(report in document(), width in 0usize..300) {
         prop_assert!(is_harmless(&text::tune(&report, width, Style::Plain)));
         prop_assert!(is_harmless(&markdown::tune(&report)));
         text::tune(&report, width, Style::Ansi);

@@ -344,6 +344,8 @@ fn what_cannot_be_compared_is_refused() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// What is measured is read as it was, whatever the names are.
     #[test]
     fn tables_come_back(

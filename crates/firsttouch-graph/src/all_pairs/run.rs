@@ -96,7 +96,7 @@ impl AllPairs<'_> {
 
     /// A run, with what an earlier one has found.
     pub(super) fn begin(&self, engine: &Engine<'_, '_>, sources: &[Node]) -> Result<Run<'_>, AllPairsError> {
-        let began = Instant::now();
+        let saved = Instant::now();
         // To tell graphs apart takes a look at every arc.
         let question = self.checkpoint.map(|_| engine.question(sources));
         let found = match self.checkpoint.zip(question) {
@@ -118,8 +118,8 @@ impl AllPairs<'_> {
         });
         let resumed = stored.done();
         let known = stored.summaries.iter().map(Option::is_some).collect();
-        let ledger = Mutex::new(Ledger { stored, done: resumed, saved: began });
-        Ok(Run { settings: self, question, began, resumed, known, matrix, ledger })
+        let ledger = Mutex::new(Ledger { stored, done: resumed, saved });
+        Ok(Run { settings: self, question, resumed, known, matrix, ledger })
     }
 }
 
@@ -128,7 +128,6 @@ pub(super) struct Run<'a> {
     pub(super) settings: &'a AllPairs<'a>,
     /// What is asked, if there is a checkpoint.
     question: Option<Fingerprint>,
-    began: Instant,
     pub(super) resumed: usize,
     /// Sources that an earlier run had done.
     pub(super) known: Vec<bool>,
@@ -184,12 +183,7 @@ impl Accumulator for Run<'_> {
             all.merge(more);
         }
         if let Some(progress) = self.settings.progress {
-            progress(AllPairsProgress {
-                done: ledger.done,
-                done_now: ledger.done - self.resumed,
-                sources: self.known.len(),
-                elapsed: self.began.elapsed(),
-            });
+            progress(AllPairsProgress { done: ledger.done, done_now: ledger.done - self.resumed });
         }
         match &self.settings.checkpoint {
             Some(checkpoint) if ledger.saved.elapsed() >= checkpoint.every => self.save(ledger),

@@ -158,7 +158,6 @@ impl Shards {
         shard: Shard,
     ) -> Result<bool, AllPairsError> {
         assert_eq!(sources.len(), self.plan.sources, "the sources it was joined with");
-        let began = Instant::now();
         self.each_chunk(settings.stop, shard, |chunk| {
             let stop = AtomicBool::new(false);
             let progress = |found: AllPairsProgress| {
@@ -167,8 +166,7 @@ impl Shards {
                 }
                 if let Some(progress) = settings.progress {
                     let (done, done_now) = chunk.count(found.done_now);
-                    let elapsed = began.elapsed();
-                    progress(AllPairsProgress { done, done_now, sources: self.plan.sources, elapsed });
+                    progress(AllPairsProgress { done, done_now });
                 }
             };
             let settings = AllPairs {

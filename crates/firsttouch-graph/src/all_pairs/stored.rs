@@ -2,7 +2,6 @@
 
 use crate::histogram::Histogram;
 use firsttouch_documents::Summary;
-use std::time::Duration;
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +10,6 @@ pub struct AllPairsProgress {
     pub done: usize,
     /// Sources of this run that are done.
     pub done_now: usize,
-    /// All sources.
-    pub sources: usize,
-    /// How long this run has taken so far.
-    pub elapsed: Duration,
 }
 
 /// What a run found.
