@@ -88,11 +88,8 @@ pub struct Finished {
     pub ending: Ending,
     /// What it used, measured by CLOCK_MONOTONIC, its children that it collected included.
     ///
-    /// The kernel counts the forked image of the launcher in the peak resident set: a value at or below
-    /// [`Finished::max_rss_floor_bytes`] says only "not more than that".
+    /// The kernel counts the forked image of the launcher in the peak resident set.
     pub used: TimedRun,
-    /// Peak resident set of the forked image before it became the program.
-    pub max_rss_floor_bytes: u64,
 }
 
 impl Finished {
@@ -107,12 +104,11 @@ impl Finished {
         let count = |field: fn(&libc::rusage) -> libc::c_long| {
             field(after).saturating_sub(field(before)).max(0) as u64
         };
-        let kibibytes = |usage: &libc::rusage| usage.ru_maxrss.max(0) as u64 * 1024;
         let used = TimedRun {
             wall_s,
             user_s: (seconds(after.ru_utime) - seconds(before.ru_utime)).max(0.0),
             system_s: (seconds(after.ru_stime) - seconds(before.ru_stime)).max(0.0),
-            max_rss_bytes: kibibytes(after),
+            max_rss_bytes: after.ru_maxrss.max(0) as u64 * 1024,
             minor_faults: count(|usage| usage.ru_minflt),
             major_faults: count(|usage| usage.ru_majflt),
             context_switches: count(|usage| usage.ru_nvcsw + usage.ru_nivcsw),
@@ -120,7 +116,7 @@ impl Finished {
             judged: None,
             meanwhile: Meanwhile::default(),
         };
-        Finished { ending, used, max_rss_floor_bytes: kibibytes(before) }
+        Finished { ending, used }
     }
 }
 

@@ -10,7 +10,6 @@ use firsttouch_linux::root::Root;
 use firsttouch_memory::agent_settings::{PID_PLACEHOLDER, VARIABLE};
 use firsttouch_process::{Ending, Environment, Launch, LaunchError, Stream, why_no_counters};
 use std::collections::BTreeSet;
-use std::hint::black_box;
 use std::io::pipe;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -170,17 +169,6 @@ fn what_a_run_used_is_measured() {
     for (name, count) in &finished.used.counters {
         assert!(*count > 0 || name.starts_with("dTLB"), "{name}");
     }
-}
-
-#[test]
-fn a_large_launcher_shows_as_the_floor() {
-    // The kernel counts the forked image in; the result says how much that was.
-    let mut ballast = vec![0u8; 128 << 20];
-    ballast.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
-    let finished = launch("true", &[]).measure(&[], None).unwrap();
-    black_box(&ballast);
-    assert!(finished.max_rss_floor_bytes >= 128 << 20, "{finished:?}");
-    assert!(finished.used.max_rss_bytes >= finished.max_rss_floor_bytes);
 }
 
 #[test]
