@@ -182,7 +182,7 @@ mod tests {
         assert!(first > 0 && large > 0);
         assert!(others_go_on_while(&heap, || heap.free(large as *mut u8)));
         // And all of it before it becomes less, where there is a record; nobody writes it here.
-        heap.record_to(RecordFile::of(b"/proc/none\0".to_vec().leak()).unwrap(), false);
+        heap.record_to(RecordFile::NOWHERE, false);
         assert!(others_go_on_while(&heap, || heap.free(first as *mut u8)));
     }
 }

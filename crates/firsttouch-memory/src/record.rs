@@ -106,6 +106,10 @@ impl RecordFile {
         let [folder, name] = [folder, name].map(|part| CStr::from_bytes_until_nul(part).ok());
         Some(RecordFile { folder: folder?, name: name? })
     }
+
+    /// One that cannot be made.
+    #[cfg(test)]
+    pub(crate) const NOWHERE: RecordFile = RecordFile { folder: c"/proc", name: c"none" };
 }
 
 impl Record<'_> {
