@@ -20,6 +20,7 @@ use crate::lock::Guard;
 use crate::pages::{BASE, HUGE};
 use crate::restore::{self, Restore, Seen};
 use crate::state::Inner;
+use core::sync::atomic::Ordering;
 use firsttouch_linux::sys::{self, Descriptor};
 
 /// One call spends at most about this long on putting pages together.
@@ -35,7 +36,7 @@ impl Heap {
         if !self.is_whole() {
             return;
         }
-        if !self.lock().close() {
+        if !self.lock().close(self.patience_of_fork()) {
             self.forks.begin_open();
             return;
         }
@@ -71,13 +72,22 @@ impl Heap {
         }
         let socket = self.forks.end().map(|(_, own)| own);
         self.forks.forget();
-        // Of a copy that was made without a word. Nobody can tell how far the other thread had come: the heap turns
-        // everybody away here for good.
+        // Of a copy that was made without a word, or without waiting. Nobody can tell how far the other thread had come: the heap
+        // turns everybody away here for good.
         if self.lock().is_held_by_another() {
-            return;
+            return self.abandon();
         }
         self.take_over_from(socket.as_ref());
         self.mark.renew();
+    }
+
+    fn abandon(&self) {
+        // Until its place is known the span is being made. Who has confined itself may not be allowed to do this; and what is given up
+        // is somebody else's when this copy is copied in turn.
+        if self.has_span() && !self.is_confined() && !self.is_abandoned.swap(true, Ordering::Relaxed) {
+            // SAFETY: whoever held the lock is not here.
+            unsafe { self.lock().closed() }.abandon();
+        }
     }
 
     fn take_over_from(&self, parent: Option<&Descriptor>) {
@@ -178,13 +188,28 @@ impl Inner {
         for backing in Backing::pools() {
             let Some(arena) = &mut self.arenas[backing as usize] else { continue };
             arena.unmap_free_chunks();
-            let bytes = backing.chunk_bytes();
-            for (_, address) in arena.mapped_chunks() {
-                // SAFETY: a chunk of this heap; a forked child has one thread, and that is here.
-                unsafe { inherit::copy_to_ordinary_memory(address, bytes, parent) };
-            }
+            copy_chunks(arena, backing, parent);
             // What the parent sent may have been written by it since the fork, free pages too.
             arena.set_free_dirty();
         }
+    }
+
+    /// In a copy of the process that does without the heap, because another thread was at work here: gives up what is reserved, which a
+    /// limit would count, and leaves the pools. However far that thread had come, what is mapped was described before.
+    fn abandon(&self) {
+        if self.span.as_ref().is_some_and(|span| span.reserved) {
+            self.unreserve_ahead();
+            self.arenas.iter().flatten().for_each(Arena::abandon);
+        }
+        for backing in Backing::pools() {
+            self.arenas[backing as usize].iter().for_each(|arena| copy_chunks(arena, backing, None));
+        }
+    }
+}
+
+fn copy_chunks(arena: &Arena, backing: Backing, parent: Option<&Descriptor>) {
+    for (_, address) in arena.mapped_chunks() {
+        // SAFETY: a chunk of this heap; a forked child has one thread, and that is here.
+        unsafe { inherit::copy_to_ordinary_memory(address, backing.chunk_bytes(), parent) };
     }
 }

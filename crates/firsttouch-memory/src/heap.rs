@@ -50,6 +50,8 @@ pub struct Heap {
     /// What those left to be done whom the lock turned away.
     pub(crate) deferred: Deferred,
     pub(crate) forks: Forks,
+    /// This is a copy that does without the heap, and what was reserved has been given up.
+    pub(crate) is_abandoned: AtomicBool,
     inner: Lock<Inner>,
 }
 
@@ -78,6 +80,7 @@ impl Heap {
             locks: Locks::new(),
             deferred: Deferred::new(),
             forks: Forks::new(),
+            is_abandoned: AtomicBool::new(false),
             inner: Lock::new(Inner::NEW),
         }
     }
@@ -108,6 +111,10 @@ impl Heap {
 
     fn patience(&self) -> Patience {
         if self.is_confined() { Patience::CONFINED } else { Patience::SHORT }
+    }
+
+    pub(crate) fn patience_of_fork(&self) -> Patience {
+        if self.is_confined() { Patience::OF_CONFINED_FORKS } else { Patience::OF_FORKS }
     }
 
     /// Whether the state is this process's own and in order. That of a copy is taken over here, if nobody has done it; it is in
@@ -501,7 +508,7 @@ impl Heap {
 
     /// Reads the state where the lock has turned this thread away, which may be in a handler of the fork that has closed it.
     fn read_without_waiting<T>(&self, read: impl FnOnce(&Inner) -> Option<T>) -> Option<T> {
-        let closed = self.is_whole() && self.inner.close();
+        let closed = self.is_whole() && self.inner.close(self.patience());
         // SAFETY: closed just now; or held by a thread that changes nothing meanwhile: by this one, which a signal has
         // interrupted, by one that was stopped so, or by one that this copy of its process does not have. Of the block, nothing was
         // being changed.
@@ -525,6 +532,11 @@ impl Heap {
         &self.clearer
     }
 
+    /// Whether there is a span, which stays as it is from then on.
+    pub(crate) fn has_span(&self) -> bool {
+        self.span_bytes.load(Ordering::Acquire) > 0
+    }
+
     fn open_span(&self, inner: &mut Inner) -> bool {
         if inner.span.is_none() && !inner.span_refused {
             let room = match inner.locks_all {
@@ -533,12 +545,12 @@ impl Heap {
             };
             inner.span = Span::reserve(Backing::ALL.len(), room);
             inner.span_refused = inner.span.is_none();
-            if !inner.has_threads {
-                inner.failures_before = Failures::read(Of::Anonymous);
-            }
             if let Some(span) = &inner.span {
                 self.span_base.store(span.base, Ordering::Relaxed);
-                self.span_bytes.store(span.bytes(), Ordering::Relaxed);
+                self.span_bytes.store(span.bytes(), Ordering::Release);
+            }
+            if !inner.has_threads {
+                inner.failures_before = Failures::read(Of::Anonymous);
             }
         }
         inner.span.is_some()

@@ -2,7 +2,7 @@
 //!
 //! It copies them where they are. But while it does, another thread of the parent may write; the kernel, if the pool has
 //! no second page, gives the writer the one there is and takes it from the child, where reading it would raise SIGBUS
-//! from then on. So the child reads by way of the kernel, which answers instead, and asks the parent for what is lost.
+//! from then on. So the child reads by ways of the kernel, which answers instead, and asks the parent for what is lost.
 //! From there it comes as it is then, not as it was at the fork; so it is with the very page that a thread is changing.
 
 use crate::pages::HUGE;
@@ -56,35 +56,43 @@ unsafe fn copy(source: usize, target: usize, bytes: usize, parent: Option<&Descr
         Ok(_) | Err(libc::EFAULT) => false,
         Err(_) => true,
     };
-    match parent {
-        // SAFETY: the target is the caller's.
-        Some(parent) => unsafe { ask(parent, source, target, bytes) },
-        // Neither way is open, in a sandbox for example; then the plain one, whose danger is small.
-        None if refused => {
-            // SAFETY: the caller's duty.
-            unsafe { core::ptr::copy_nonoverlapping(source as *const u8, target as *mut u8, bytes) };
-            true
-        }
-        None => false,
+    // SAFETY: the caller's duty; the memory is new, and so initialised with zeroes.
+    let place = unsafe { core::slice::from_raw_parts_mut(target as *mut u8, bytes) };
+    if send_to_self(source, place) || parent.is_some_and(|parent| ask(parent, source, place)) {
+        return true;
     }
+    if parent.is_none() && refused {
+        // No way is open, in a sandbox for example; then the plain one, whose danger is small.
+        // SAFETY: the caller's duty.
+        unsafe { core::ptr::copy_nonoverlapping(source as *const u8, target as *mut u8, bytes) };
+        return true;
+    }
+    false
 }
 
 /// Asks the parent for its memory at `source`.
-///
-/// # Safety
-/// The target must be writable and used by nobody else.
-unsafe fn ask(parent: &Descriptor, source: usize, target: usize, bytes: usize) -> bool {
+fn ask(parent: &Descriptor, source: usize, target: &mut [u8]) -> bool {
     let mut request = [0; 2 * WORD];
     request[..WORD].copy_from_slice(&source.to_ne_bytes());
-    request[WORD..].copy_from_slice(&bytes.to_ne_bytes());
-    if parent.send_memory(request.as_ptr() as usize, request.len()).is_err() {
-        return false;
-    }
-    // SAFETY: the caller's duty; the memory is new, and so initialised with zeroes.
-    let target = unsafe { core::slice::from_raw_parts_mut(target as *mut u8, bytes) };
+    request[WORD..].copy_from_slice(&target.len().to_ne_bytes());
+    parent.send_memory(request.as_ptr() as usize, request.len()).is_ok() && receive(parent, target)
+}
+
+/// Copies through a socket of this process's own: sending reads a page where it is. (`process_vm_readv` pins it, for which Linux 5.19
+/// and newer want a second one of the pool where others have it as well.)
+fn send_to_self(source: usize, target: &mut [u8]) -> bool {
+    /// Fits into what a socket holds.
+    const PART: usize = 16 << 10;
+    let Ok((from, to)) = sys::socket_pair() else { return false };
+    target.chunks_mut(PART).enumerate().all(|(index, part)| {
+        from.send_memory(source + index * PART, part.len()).is_ok() && receive(&to, part)
+    })
+}
+
+fn receive(socket: &Descriptor, target: &mut [u8]) -> bool {
     let mut received = 0;
-    while received < bytes {
-        match parent.read(&mut target[received..]) {
+    while received < target.len() {
+        match socket.read(&mut target[received..]) {
             Ok(0) | Err(_) => return false,
             Ok(more) => received += more,
         }

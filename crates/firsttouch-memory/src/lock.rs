@@ -176,31 +176,37 @@ impl<T, W: Word> Lock<T, W> {
             } else if is_held_by(now, own) {
                 return false;
             } else if [CLOSED, LEFT].contains(&(now & HOW)) {
-                let wait = || {
-                    self.state.wait(now);
-                    self.state.load() == now
-                };
-                if !turns.wait_for_shut(sys::now_ns, wait) {
+                if !self.wait_while_shut(now, &mut turns) {
                     return false;
                 }
             } else {
-                self.wait_for_holder(now, &mut turns);
+                // Who is given up may be back in the next turn.
+                let _ = self.wait_for_holder(now, &mut turns);
             }
         }
     }
 
-    /// Waits for a holder, and gives it up where patience ends.
-    fn wait_for_holder(&self, now: u32, turns: &mut Turns) {
+    /// Waits a turn for a lock that turns everybody away; false, at once, where patience has ended.
+    fn wait_while_shut(&self, now: u32, turns: &mut Turns) -> bool {
+        turns.wait_for_shut(sys::now_ns, || {
+            self.state.wait(now);
+            self.state.load() == now
+        })
+    }
+
+    /// Waits a turn for a holder, and gives it up where patience ends: then false.
+    fn wait_for_holder(&self, now: u32, turns: &mut Turns) -> bool {
         let contended = now & !HOW | CONTENDED;
         let waits = now == contended || self.state.replace(now, contended);
         if !waits || !self.state.wait(contended) || turns.go_on(contended, W::work_ns) {
-            return;
+            return true;
         }
         if self.state.replace(contended, now & !HOW | LEFT) {
             self.holds_signals.fetch_or(turns.saw_idle(), Ordering::Relaxed);
             // The others who wait are turned away as well.
             self.state.wake_all();
         }
+        false
     }
 
     /// From now on signals come to whoever holds the lock: the kernel is not to be asked to hold them off.
@@ -224,22 +230,29 @@ impl<T, W: Word> Lock<T, W> {
         None
     }
 
-    /// Before a fork: waits for the holder, and closes the lock; once more if it is closed already. False if this thread
-    /// holds it: a handler of a signal forks, and the lock stays as it is; and if another thread was stopped inside, or stays there
-    /// for long: then the child must not rely on the value being whole.
-    pub fn close(&self) -> bool {
+    /// Before a fork: waits for the holder, also where others have given it up, and closes the lock; once more if it is closed already.
+    /// False if this thread holds it: a handler of a signal forks, and the lock stays as it is; and if another thread was stopped
+    /// inside, or stays there for long: then the child must not rely on the value being whole.
+    pub(crate) fn close(&self, patience: Patience) -> bool {
         let own = W::this_thread();
-        let mut turns = Turns::new(Patience::OF_FORKS);
+        let mut turns = Turns::new(patience);
         loop {
             let now = self.state.load();
             if self.may_close(now) {
                 if self.close_from(now) {
                     return true;
                 }
-            } else if is_held_by(now, own) || now & HOW == LEFT {
+            } else if is_held_by(now, own) {
                 return false;
             } else {
-                self.wait_for_holder(now, &mut turns);
+                let waits = if now & HOW == LEFT {
+                    self.wait_while_shut(now, &mut turns)
+                } else {
+                    self.wait_for_holder(now, &mut turns)
+                };
+                if !waits {
+                    return false;
+                }
             }
         }
     }
@@ -360,6 +373,7 @@ impl<T, W: Word> Drop for Guard<'_, T, W> {
 #[cfg(test)]
 mod tests {
     use super::{FREE, Lock, Word};
+    use crate::patience::Patience;
     use core::cell::UnsafeCell;
     use core::sync::atomic::{AtomicBool, AtomicU32};
     use std::sync::mpsc::channel;
@@ -435,7 +449,7 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..10_000 {
-                        assert!(lock.close());
+                        assert!(lock.close(Patience::OF_FORKS));
                         // SAFETY: closed by this thread.
                         let both = unsafe { lock.closed() };
                         assert_eq!(both.0, both.1);
@@ -453,7 +467,7 @@ mod tests {
         let guard = lock.enter().unwrap();
         assert!(lock.enter().is_none() && lock.wait().is_none());
         // A handler of a signal forks: the lock is as it was on both sides.
-        assert!(!lock.close());
+        assert!(!lock.close(Patience::OF_FORKS));
         assert!(lock.open().is_none() && lock.open_in_child().is_none());
         drop(guard);
         assert!(lock.enter().is_some());
@@ -471,20 +485,29 @@ mod tests {
             thread::scope(|scope| scope.spawn(|| act(&lock)).join().unwrap())
         };
         // Whoever forks goes on, and then nobody waits any more.
-        assert!(elsewhere(|lock| !lock.close() && lock.enter().is_none() && !lock.close_if_free()));
+        assert!(elsewhere(|lock| !lock.close(Patience::SHORT)
+            && lock.enter().is_none()
+            && !lock.close_if_free()));
         assert!(!lock.is_held_by_another() && elsewhere(|lock| lock.is_held_by_another()));
         assert!(lock.enter().is_none() && lock.open().is_none());
-        drop(guard);
-        assert!(elsewhere(|lock| lock.enter().is_some_and(|guard| guard.signals.is_some()) && lock.close()));
+        // Who has more patience finds that it comes back.
+        thread::scope(|scope| {
+            let fork = scope.spawn(|| lock.close(Patience::ENDLESS));
+            drop(guard);
+            assert!(fork.join().unwrap());
+        });
+        drop(lock.open().unwrap());
+        assert!(elsewhere(|lock| lock.enter().is_some_and(|guard| guard.signals.is_some())
+            && lock.close(Patience::OF_FORKS)));
         drop(lock.open().unwrap());
     }
 
     #[test]
     fn a_closed_lock_turns_all_away_until_the_last_fork_has_ended() {
         let lock = Lock::new(0);
-        assert!(lock.close());
+        assert!(lock.close(Patience::OF_FORKS));
         thread::scope(|scope| {
-            let other = || lock.enter().is_none() && lock.close() && lock.enter().is_none();
+            let other = || lock.enter().is_none() && lock.close(Patience::OF_FORKS) && lock.enter().is_none();
             assert!(scope.spawn(other).join().unwrap());
         });
         assert!(lock.enter().is_none() && lock.open().is_none() && lock.enter().is_none());
@@ -502,7 +525,7 @@ mod tests {
             waiter.join().unwrap();
         });
         assert_eq!(*lock.enter().unwrap(), 1);
-        assert!(lock.close() && lock.close());
+        assert!(lock.close(Patience::OF_FORKS) && lock.close(Patience::OF_FORKS));
         drop(lock.open_in_child().unwrap());
         assert!(lock.enter().is_some());
         assert!(lock.close_if_free());

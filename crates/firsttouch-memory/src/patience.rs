@@ -35,8 +35,10 @@ impl Patience {
     pub(crate) const SHORT: Patience = Patience { shut_ns: 0, held: 50, idle: 25 };
     /// The same in a program that has confined itself: the kernel is not asked for anybody's time.
     pub(crate) const CONFINED: Patience = Patience { shut_ns: 0, held: 5, idle: u32::MAX };
-    /// Of a fork, whose child would have to do without placed memory.
-    pub(crate) const OF_FORKS: Patience = Patience { shut_ns: 0, held: 2500, idle: 25 };
+    /// Of a fork, whose child would have to do without the heap; the C library's own fork waits for ever for who was stopped in its `malloc`.
+    pub(crate) const OF_FORKS: Patience = Patience { shut_ns: 250 * TURN_NS, held: 2500, idle: 250 };
+    /// The same in a program that has confined itself.
+    pub(crate) const OF_CONFINED_FORKS: Patience = Patience { idle: u32::MAX, held: 250, ..Self::OF_FORKS };
     /// Of those that nobody waits for.
     pub(crate) const ENDLESS: Patience = Patience { shut_ns: u64::MAX, held: u32::MAX, idle: u32::MAX };
 

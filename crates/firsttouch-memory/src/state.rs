@@ -492,14 +492,17 @@ impl Inner {
         let Some(span) = self.span.as_mut().filter(|span| span.reserved) else { return };
         span.reserved = false;
         self.rationed = true;
-        for (slot, arena) in self.arenas.iter_mut().enumerate() {
-            let (mut from, mut until) = (span.part(slot), span.part(slot + 1));
-            if let Some(arena) = arena {
-                (from, until) = (arena.end(), arena.most_end());
-                arena.ration();
-            }
+        self.unreserve_ahead();
+        self.arenas.iter_mut().flatten().for_each(Arena::ration);
+    }
+
+    /// Gives up the address space of the span that no arena has grown into.
+    pub(crate) fn unreserve_ahead(&self) {
+        let Some(span) = &self.span else { return };
+        for (slot, arena) in self.arenas.iter().enumerate() {
+            let (own, most) = arena.as_ref().map_or((0, span.part_bytes), Arena::extent_bytes);
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
-            let _ = unsafe { sys::unmap(from, until - from) };
+            let _ = unsafe { sys::unmap(span.part(slot) + own, most.saturating_sub(own)) };
         }
     }
 

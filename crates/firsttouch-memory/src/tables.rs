@@ -66,13 +66,18 @@ impl Table {
         *self = Table::NONE;
     }
 
-    /// Gives up what is not open.
-    fn cut(&mut self) {
+    /// Unmaps what is not open.
+    fn unmap_closed(&self) {
         if self.reserved_bytes > self.open_bytes {
             // SAFETY: a part of our own mapping that nobody uses.
             let _ = unsafe { sys::unmap(self.at + self.open_bytes, self.reserved_bytes - self.open_bytes) };
-            self.reserved_bytes = self.open_bytes;
         }
+    }
+
+    /// Gives up what is not open.
+    fn cut(&mut self) {
+        self.unmap_closed();
+        self.reserved_bytes = self.open_bytes;
     }
 }
 
@@ -162,6 +167,13 @@ impl Tables {
             self.pages = pages;
         }
         opened
+    }
+
+    /// Gives up the address space of what is not open, for a copy in which nobody opens any.
+    pub(crate) fn unmap_closed(&self) {
+        for table in [&self.entries, &self.starts, &self.dirty, &self.cuts, &self.chunks] {
+            table.unmap_closed();
+        }
     }
 
     /// Gives up the address space of what is not open.

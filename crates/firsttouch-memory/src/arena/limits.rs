@@ -34,6 +34,14 @@ impl Arena {
         }
     }
 
+    /// Gives up what its tables have not come to use, in a copy of the process in which they never will. One that is being made
+    /// describes nothing yet, and is left as it is.
+    pub(crate) fn abandon(&self) {
+        if self.tables.pages() > 0 {
+            self.tables.unmap_closed();
+        }
+    }
+
     /// Gives up the address space of free chunks that are not mapped; where the program has mapped something, nothing is free.
     fn unreserve_free_chunks(&self) {
         let (chunk, bytes) = (self.chunk_pages(), self.backing.chunk_bytes());

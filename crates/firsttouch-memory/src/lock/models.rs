@@ -112,7 +112,7 @@ fn nothing_changes_while_a_process_forks() {
             guard.is_some_and(|guard| guard.with_mut(|count| unsafe { *count += 1 }) == ())
         };
         let fork = |lock: &OfNumber| {
-            assert!(lock.close());
+            assert!(lock.close(Patience::SHORT));
             // SAFETY: closed by this thread: others only read.
             let look = || unsafe { lock.closed() }.with(|count| unsafe { *count });
             assert_eq!(look(), look());
@@ -146,7 +146,7 @@ fn a_fork_waits_for_nobody_whom_it_keeps_waiting() {
             let lock = Arc::clone(&lock);
             thread::spawn(move || drop(lock.enter()))
         });
-        assert!(lock.close());
+        assert!(lock.close(Patience::SHORT));
         for other in others {
             other.join().unwrap();
         }
@@ -168,7 +168,7 @@ fn a_holder_that_does_not_come_back_is_left() {
         let others = [true, false].map(|forks| {
             let lock = Arc::clone(&lock);
             thread::spawn(move || {
-                if forks && lock.close() {
+                if forks && lock.close(Patience::SHORT) {
                     drop(lock.open());
                 }
                 add(lock.enter())
