@@ -89,6 +89,8 @@ pub(crate) fn redirect(functions: &[Function], chosen: &Chosen) -> Redirected {
     let mut done = Redirected { loads: object::loads(), choices: chosen.count, ..Redirected::default() };
     let program = program_name();
     let mut pages = Pages::default();
+    // Whoever makes the first call through a slot just now writes it, too, when the loader has found the function.
+    let mut is_settled = true;
     object::each(|_, object| {
         if is_spared(&object) {
             return Continue(());
@@ -110,8 +112,11 @@ pub(crate) fn redirect(functions: &[Function], chosen: &Chosen) -> Redirected {
             let now = value(&slot);
             let unbound = !slot.is_defined_here && !slot.is_variable && object.holds(now);
             let may_change = unbound || function.is_real(now) || function.is_ours(now);
-            if now == target || may_change && pages.write(&object, &slot, target) {
+            if now == target {
                 slots += 1;
+            } else if may_change && pages.write(&object, &slot, target) {
+                slots += 1;
+                is_settled &= !unbound;
             }
         }
         done.slots += slots;
@@ -119,7 +124,7 @@ pub(crate) fn redirect(functions: &[Function], chosen: &Chosen) -> Redirected {
         done.chosen += u32::from(slots > 0 && is_chosen);
         Continue(())
     });
-    if pages.is_one_being_loaded {
+    if pages.is_one_being_loaded || !is_settled {
         // So that the next look finds something to do.
         done.loads = 0;
     }
