@@ -79,7 +79,8 @@ impl Ended<'_> {
     pub(crate) fn receipt(self, visitor: Visitor) -> Receipt {
         let (seen, mut receipt) = self.begin(visitor);
         if self.by_agent {
-            self.add_records(&mut receipt, seen.pid);
+            let own_numbers = seen.memory.as_ref().map_or(&[][..], |(_, pages)| &pages.own_numbers);
+            self.add_records(&mut receipt, seen.pid, own_numbers);
             if let Some((tree, pages)) = seen.memory {
                 unserved::tell(&mut receipt, &tree, &pages);
                 self.add_nodes(&mut receipt, pages.bytes_by_node);
@@ -138,8 +139,9 @@ impl Ended<'_> {
         (seen, receipt)
     }
 
-    /// Adds what the agents wrote down.
-    fn add_records(&self, receipt: &mut Receipt, started: u32) {
+    /// Adds what the agents wrote down, each by the number under which its process knows itself; who was seen has another here where it
+    /// is in a namespace of its own.
+    fn add_records(&self, receipt: &mut Receipt, started: u32, own_numbers: &[(u32, u32)]) {
         let others = self.records.others();
         let mut all = Vec::with_capacity(1 + others.len());
         match self.records.own(self.ending) {
@@ -155,7 +157,7 @@ impl Ended<'_> {
         for (pid, record) in all.iter().filter(|(_, record)| record.placed().bytes > 0) {
             // Where nothing was seen the records alone tell of the tree.
             let seen = || ProcessTree { pid: started, ..ProcessTree::default() };
-            correct(receipt.tree.get_or_insert_with(seen), *pid, record);
+            correct(receipt.tree.get_or_insert_with(seen), number_here(*pid, own_numbers), record);
         }
         let count = all.len();
         let Some(mut sum) = all.into_iter().map(|(_, record)| record).reduce(|mut sum, record| {
@@ -171,6 +173,21 @@ impl Ended<'_> {
         let recorded = sum.into_receipt(self.asked.clone());
         receipt.program = recorded.program;
         receipt.obtained = recorded.obtained;
+        // Where others cannot write (a sandbox whose files are read-only) nothing but the looks tells of their memory.
+        let seen = || receipt.tree.as_ref().and_then(|tree| seen_placed(tree.at_peak.placed));
+        if let Some(obtained) = receipt
+            .obtained
+            .as_mut()
+            .filter(|obtained| obtained.placed_bytes == 0 && obtained.peak_bytes == 0)
+            && let Some(seen) = seen()
+        {
+            obtained.placed_bytes = seen.placed_bytes;
+            obtained.peak_bytes = seen.peak_bytes;
+            obtained.bytes_by_page_size = seen.bytes_by_page_size;
+            receipt.notes.push(
+                "placed memory is what was seen from outside: those who placed it left no record".to_owned(),
+            );
+        }
         receipt.blocks = recorded.blocks;
         receipt.shortfalls.extend(recorded.shortfalls);
         receipt.notes.extend(recorded.notes);
@@ -235,6 +252,13 @@ fn missing(ending: Ending) -> &'static str {
             "the program was killed before there was a peak to record; what is said was seen from outside"
         }
     }
+}
+
+/// The number that a process has here which knows itself by that one.
+fn number_here(own: u32, own_numbers: &[(u32, u32)]) -> u32 {
+    let is_own_here = own_numbers.contains(&(own, own));
+    let here = own_numbers.iter().find(|(number, _)| *number == own && !is_own_here);
+    here.map_or(own, |(_, here)| *here)
 }
 
 /// An agent sees the peak of placed memory as it is; looks from outside may have missed it, or the whole process.
@@ -309,13 +333,42 @@ mod tests {
         let ended =
             Ended { asked: &asked, image: "/bin/x".to_owned(), ending, records: &place, by_agent: true };
         let (_, mut receipt) = ended.begin(Visitor::default());
-        ended.add_records(&mut receipt, 6);
+        ended.add_records(&mut receipt, 6, &[(7, 4711)]);
         let tree = receipt.tree.unwrap();
         assert_eq!(tree.at_peak.placed, Resident { bytes: 60_000_000, huge_bytes: 40_000_000 });
-        assert_eq!(tree.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [6, 7]);
+        assert_eq!(tree.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [6, 4711]);
         assert_eq!((tree.pid, tree.worker()), (6, None), "the program did its work itself");
         assert_eq!(receipt.obtained.unwrap().placed_bytes, 60_000_000);
         assert!(receipt.notes.iter().any(|note| note.contains("of 2 programs")), "{:?}", receipt.notes);
+    }
+
+    #[test]
+    fn a_process_is_found_by_the_number_that_it_has_here() {
+        let own_numbers = [(2, 900), (2, 700), (6, 6), (7, 800), (6, 901)];
+        assert_eq!([2, 6, 7, 9].map(|own| number_here(own, &own_numbers)), [900, 6, 800, 9]);
+    }
+
+    #[test]
+    fn what_those_placed_who_left_no_record_was_seen() {
+        let place = RecordPlace::new(&Environment::default()).unwrap();
+        let told = |placed: u64| {
+            let text = format!(
+                "firsttouch-record 1\nprogram /bin/y\nstate final\nplaced {placed}\npeak {placed}\nend\n"
+            );
+            std::fs::write(place.path(), text).unwrap();
+            let (asked, ending) = (Placement::default(), Ending::Exited(0));
+            let ended =
+                Ended { asked: &asked, image: "/bin/x".to_owned(), ending, records: &place, by_agent: true };
+            let (_, mut receipt) = ended.begin(Visitor::default());
+            let seen = Resident { bytes: 6 << 20, huge_bytes: 4 << 20 };
+            let mut tree = ProcessTree::default();
+            tree.at_peak.placed = seen;
+            receipt.tree = Some(tree);
+            ended.add_records(&mut receipt, 6, &[]);
+            let is_told = receipt.notes.iter().any(|note| note.contains("left no record"));
+            (receipt.obtained.unwrap().placed_bytes, is_told)
+        };
+        assert_eq!([told(0), told(4096)], [(6 << 20, true), (4096, false)]);
     }
 
     #[test]
@@ -329,7 +382,7 @@ mod tests {
             let (image, ending) = ("/bin/x".to_owned(), Ending::Exited(0));
             let ended = Ended { asked: &asked, image, ending, records: &place, by_agent: true };
             let (_, mut receipt) = ended.begin(Visitor::default());
-            ended.add_records(&mut receipt, 6);
+            ended.add_records(&mut receipt, 6, &[]);
             ended.add_nodes(&mut receipt, by_node.clone());
             assert_eq!(receipt.notes.iter().any(|note| note.starts_with("nothing was placed")), told);
             assert_eq!(receipt.obtained.unwrap().bytes_by_node, by_node.clone().filter(|_| told));

@@ -43,6 +43,8 @@ pub struct Status {
     pub thp_enabled: Option<bool>,
     /// The process that a thread belongs to; of a process its own number.
     pub process: Option<u32>,
+    /// The number that it has in its own namespace of processes, as it knows itself (Linux 4.1).
+    pub own_number: Option<u32>,
     /// The user that it acts as.
     pub effective_user: Option<u32>,
     /// Who traces it (a debugger, strace); 0 is nobody.
@@ -77,6 +79,10 @@ impl Status {
                 "Threads" => status.threads = value.parse().ok(),
                 "Tgid" => status.process = value.parse().ok(),
                 "Uid" => status.effective_user = value.split('\t').nth(1).and_then(|id| id.parse().ok()),
+                "NSpid" => {
+                    status.own_number =
+                        value.split_ascii_whitespace().next_back().and_then(|own| own.parse().ok())
+                }
                 "TracerPid" => status.tracer = value.parse().ok(),
                 "Cpus_allowed_list" => status.allowed_cpus = parse_list(value),
                 "Mems_allowed_list" => status.allowed_nodes = parse_list(value),

@@ -34,6 +34,8 @@ pub struct PeakPages {
     pub unserved: Unserved,
     /// The files whose code the processes had mapped.
     pub modules: BTreeSet<String>,
+    /// Of each listed process the number by which it knows itself, and the one that it has here: another where it is in a namespace of its own.
+    pub own_numbers: Vec<(u32, u32)>,
 }
 
 /// Looks at a program and its descendants from time to time; the caller waits between looks.
@@ -69,6 +71,8 @@ pub struct TreeWatch {
 struct Member {
     memory: ProcessMemory,
     start_ticks: u64,
+    /// As it knows itself: in a namespace of processes of its own, as in containers, that is another number.
+    own_number: u32,
     /// By the cheap account, at the fullest look.
     fullest: u64,
     looked_into: bool,
@@ -86,6 +90,7 @@ impl Member {
                 memory: Default::default(),
             },
             start_ticks: stat.start_ticks,
+            own_number: pid,
             fullest: 0,
             looked_into: false,
         }
@@ -235,6 +240,7 @@ impl TreeWatch {
             }
             match stat.zip(status).and_then(|(stat, status)| self.resident(pid, stat, status)) {
                 Some((shown_under, status, bytes)) => {
+                    member.own_number = status.own_number.unwrap_or(member.own_number);
                     member.memory.peak_rss_bytes = status.vm_hwm_bytes.or(member.memory.peak_rss_bytes);
                     let shared_bytes = status.rss_shmem_bytes.unwrap_or(0);
                     let files = status.rss_file_bytes.unwrap_or(0);
@@ -384,6 +390,7 @@ impl TreeWatch {
         }
         sort_by_key(&mut processes, |member| std::cmp::Reverse(member.memory.memory.of_no_file().bytes));
         processes.truncate(MOST_LISTED);
+        let own_numbers = processes.iter().map(|member| (member.own_number, member.memory.pid)).collect();
         let tree = ProcessTree {
             pid: self.pid,
             at_peak: self.at_peak.memory,
@@ -396,6 +403,7 @@ impl TreeWatch {
             bytes_by_node: self.nodes_at_peak,
             unserved: self.at_peak.unserved,
             modules: self.modules_at_peak,
+            own_numbers,
         };
         Some((tree, pages))
     }

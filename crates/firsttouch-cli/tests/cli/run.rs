@@ -428,6 +428,37 @@ fn the_work_of_a_script_is_told_and_followed() {
     assert_eq!(ran("--quiet").0, "");
 }
 
+/// In a container a program knows itself by another number, and may not be able to write its record: what was seen of it and what it
+/// tells are of one process, and what was seen is told where it tells nothing.
+#[test]
+fn a_program_in_a_container_is_told_once() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("receipt.json");
+    let own = env!("CARGO_BIN_EXE_firsttouch");
+    let program = ["case", "demo", "--set", "table=64M", "--set", "reads=3000000", "--set", "order=20"];
+    let ran = |container: &[&str]| {
+        let words = ["run", "--follow", "--receipt", file.to_str().unwrap(), "--"];
+        let output = run(&[&words[..], container, &[own], &program].concat());
+        (!stderr(&output).starts_with("unshare: ")).then(|| {
+            assert_code(&output, 0);
+            json_file(&file)
+        })
+    };
+    // The shell outside writes its record, of nothing.
+    let unable = r#"unshare --pid --fork --mount sh -c '
+        mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' "${TMPDIR:-/tmp}" "$@"; exit $?"#;
+    let unable = ["sh", "-c", unable, "sh"];
+    for (container, tells) in [(&["unshare", "--pid", "--fork"][..], true), (&unable, false)] {
+        let Some(receipt) = ran(container) else { return skipped("no process namespace") };
+        let processes = receipt["tree"]["processes"].as_array().unwrap();
+        let had =
+            |process: &&serde_json::Value| process["memory"]["placed"]["bytes"].as_u64().unwrap() >= 32 << 20;
+        assert_eq!(processes.iter().filter(had).count(), 1, "{receipt}");
+        assert!(receipt["obtained"]["placed_bytes"].as_u64().unwrap() >= 32 << 20, "{receipt}");
+        assert_eq!(receipt["notes"].to_string().contains("left no record"), !tells, "{receipt}");
+    }
+}
+
 /// systemd hands sockets (sd_listen_fds(3)) to the process that it names, and tells it of the watchdog.
 #[test]
 fn what_systemd_tells_the_service_is_the_programs_own() {
