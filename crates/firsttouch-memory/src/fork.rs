@@ -213,3 +213,49 @@ fn copy_chunks(arena: &Arena, backing: Backing, parent: Option<&Descriptor>) {
         unsafe { inherit::copy_to_ordinary_memory(address, backing.chunk_bytes(), parent) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mark::in_child;
+    use crate::settings::Settings;
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    /// Another thread is in the heap when the copy is made: that copy does without the heap, and so does a copy of it.
+    #[test]
+    fn an_abandoned_span_is_anybodys_but_for_its_blocks() {
+        static HEAP: Heap = Heap::new();
+        HEAP.enable(Settings::STANDARD);
+        let block = HEAP.allocate(4 << 20, 16, false);
+        let last =
+            HEAP.wait().and_then(|inner| inner.span.as_ref().map(|span| span.base + span.bytes() - BASE));
+        let last = last.unwrap();
+        assert!(!block.is_null() && HEAP.owns(block) && HEAP.owns(last as *const u8));
+        let take = || {
+            // SAFETY: takes only what is free.
+            let mapped = unsafe {
+                sys::map_anonymous(last, BASE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED_NOREPLACE)
+            };
+            mapped == Ok(last)
+        };
+        let (tell, told) = channel();
+        let (end, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let guard = HEAP.wait();
+                tell.send(guard.is_some()).unwrap();
+                let _ = ended.recv();
+            });
+            assert!(told.recv().unwrap());
+            assert!(in_child(0, || {
+                let is_abandoned = !HEAP.is_whole() && HEAP.owns(block) && !HEAP.owns(last as *const u8);
+                // In the copy's copy this is somebody else's.
+                is_abandoned && take() && in_child(0, || !HEAP.is_whole() && HEAP.owns(block) && !take())
+            }));
+            assert!(HEAP.is_whole() && HEAP.owns(last as *const u8) && !take());
+            drop(end);
+        });
+        assert!(HEAP.free(block));
+    }
+}

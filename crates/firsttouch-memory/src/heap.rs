@@ -300,8 +300,16 @@ impl Heap {
 
     /// Whether an address lies in the span, so that only this heap can own it.
     pub fn owns(&self, address: *const u8) -> bool {
-        (address as usize).wrapping_sub(self.span_base.load(Ordering::Relaxed))
-            < self.span_bytes.load(Ordering::Relaxed)
+        let offset = (address as usize).wrapping_sub(self.span_base.load(Ordering::Relaxed));
+        offset < self.span_bytes.load(Ordering::Relaxed)
+            && (!self.is_abandoned.load(Ordering::Relaxed) || self.has_left(address as usize))
+    }
+
+    /// Whether an arena had come to an address before the heap was abandoned: the rest of the span is anybody's.
+    #[cold]
+    fn has_left(&self, address: usize) -> bool {
+        // SAFETY: nothing changes any more.
+        unsafe { self.inner.closed() }.arena_over(address).is_some()
     }
 
     /// A block of at least `bytes` at a multiple of `alignment` (a power of two), with zeroes if `zeroed`; null when

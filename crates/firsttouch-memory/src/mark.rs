@@ -96,23 +96,24 @@ impl Default for Mark {
     }
 }
 
+/// What `act` says in a child that clone(2) makes with these flags, which allocates nothing.
+#[cfg(test)]
+pub(crate) fn in_child(flags: i32, act: impl FnOnce() -> bool) -> bool {
+    // SAFETY: without a stack of its own the child goes on here, in a copy of the memory.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
+    assert!(child >= 0);
+    if child == 0 {
+        sys::exit_now(i32::from(act()));
+    }
+    let mut status = 0;
+    // SAFETY: fills the number.
+    assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What `act` says in a child that clone(2) makes with these flags, which allocates nothing.
-    fn in_child(flags: i32, act: impl FnOnce() -> bool) -> bool {
-        // SAFETY: without a stack of its own the child goes on here, in a copy of the memory.
-        let child = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
-        assert!(child >= 0);
-        if child == 0 {
-            sys::exit_now(i32::from(act()));
-        }
-        let mut status = 0;
-        // SAFETY: fills the number.
-        assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
-        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 1
-    }
 
     #[test]
     fn a_copy_finds_it_wiped_and_one_thread_of_it_claims_it() {

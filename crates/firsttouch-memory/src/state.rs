@@ -122,10 +122,14 @@ impl Inner {
         })
     }
 
+    /// The arena that has grown as far as an address.
+    pub(crate) fn arena_over(&self, address: usize) -> Option<&Arena> {
+        self.arenas.iter().flatten().find(|arena| (arena.base..arena.end()).contains(&address))
+    }
+
     /// Where the live block begins that holds the byte at an address.
     pub(crate) fn begin_of_block_over(&self, address: usize) -> Option<usize> {
-        let mut arenas = self.arenas.iter().flatten();
-        let arena = arenas.find(|arena| (arena.base..arena.end()).contains(&address))?;
+        let arena = self.arena_over(address)?;
         let (start, _, block) = arena.run_at(arena.page(address))?;
         let begin = arena.address(start) + usize::from(block.filter(|block| !block.is_retired())?.offset);
         (begin <= address).then_some(begin)
