@@ -283,7 +283,7 @@ impl<T, W: Word> Lock<T, W> {
         closed
     }
 
-    /// After a fork, in the parent: opens what [`Lock::close`] has closed. The last of several forks that overlap gets the
+    /// After a fork, in the parent: opens what was closed for it. The last of several forks that overlap gets the
     /// lock.
     pub fn open(&self) -> Option<Guard<'_, T, W>> {
         loop {
