@@ -174,12 +174,8 @@ impl Ended<'_> {
         receipt.program = recorded.program;
         receipt.obtained = recorded.obtained;
         // Where others cannot write (a sandbox whose files are read-only) nothing but the looks tells of their memory.
-        let seen = || receipt.tree.as_ref().and_then(|tree| seen_placed(tree.at_peak.placed));
-        if let Some(obtained) = receipt
-            .obtained
-            .as_mut()
-            .filter(|obtained| obtained.placed_bytes == 0 && obtained.peak_bytes == 0)
-            && let Some(seen) = seen()
+        if let Some(obtained) = receipt.obtained.as_mut().filter(|obtained| obtained.peak_bytes == 0)
+            && let Some(seen) = receipt.tree.as_ref().and_then(|tree| seen_placed(tree.at_peak.placed))
         {
             obtained.placed_bytes = seen.placed_bytes;
             obtained.peak_bytes = seen.peak_bytes;

@@ -187,12 +187,7 @@ impl Arena {
     }
 
     pub(crate) fn end(&self) -> usize {
-        self.base + self.extent_bytes().0
-    }
-
-    /// How far it has grown, and how far it can, in bytes from its base on.
-    pub(crate) fn extent_bytes(&self) -> (usize, usize) {
-        (self.tables.pages() as usize * BASE, self.tables.most_pages() as usize * BASE)
+        self.base + self.tables.pages() as usize * BASE
     }
 
     /// No page at or above this one was ever taken (a multiple of a chunk).

@@ -504,7 +504,8 @@ impl Inner {
     pub(crate) fn unreserve_ahead(&self) {
         let Some(span) = &self.span else { return };
         for (slot, arena) in self.arenas.iter().enumerate() {
-            let (own, most) = arena.as_ref().map_or((0, span.part_bytes), Arena::extent_bytes);
+            let reach = |arena: &Arena| (arena.end() - arena.base, arena.most_end() - arena.base);
+            let (own, most) = arena.as_ref().map_or((0, span.part_bytes), reach);
             // SAFETY: the rest of the part is our reservation, and no arena will grow into it.
             let _ = unsafe { sys::unmap(span.part(slot) + own, most.saturating_sub(own)) };
         }

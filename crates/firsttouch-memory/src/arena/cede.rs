@@ -2,7 +2,7 @@
 
 use super::Arena;
 use crate::extents::{Block, Extents};
-use crate::pages::Page;
+use crate::pages::{BASE, Page};
 use firsttouch_linux::sys;
 
 impl Arena {
@@ -70,6 +70,6 @@ impl Arena {
 
     /// Where the arena ends when it has grown as far as it can.
     pub(crate) fn most_end(&self) -> usize {
-        self.base + self.extent_bytes().1
+        self.base + self.tables.most_pages() as usize * BASE
     }
 }

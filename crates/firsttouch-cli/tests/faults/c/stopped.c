@@ -1,7 +1,7 @@
 // A thread that a handler of a signal has stopped inside malloc, as collectors of garbage stop all threads: who had it stopped
 // allocates, resizes, frees and changes mappings meanwhile, and loses nothing; and a copy of the process that it makes may limit its address
-// space. (It cannot fork: glibc waits for its own locks.) Arguments: how often, and whether it only
-// makes copies: of pages of a pool no parts can be protected.
+// space. (It cannot fork: glibc waits for its own locks.) Arguments: how often, and whether it only makes copies: of pages of a pool no
+// parts can be protected.
 //# requires: pool2m=16
 //# bare: 30
 //# emulated: 4
