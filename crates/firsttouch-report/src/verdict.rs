@@ -6,7 +6,7 @@ use crate::sentence::Sentence;
 use crate::shell;
 use crate::summary::fresh_blocks;
 use firsttouch_experiment::{Confirmation, ConfirmationState, Forecast, Ratio, Verdict};
-use firsttouch_placement::{Placement, TuneReport};
+use firsttouch_placement::{ConfigurationReport, Placement, TuneReport};
 
 /// The sentence and what it comes to.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl Headline {
 /// What to do with the program from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Advice {
-    /// This command runs it as was confirmed.
+    /// This command runs it as was confirmed, or as the baseline has it, where that has a placement and nothing is better.
     Use(String),
     /// It is proved that nothing helps: this is the program's own command.
     AsItIs(String),
@@ -175,8 +175,10 @@ fn without_recommended(report: &TuneReport) -> Headline {
     let (better, by) = (judged.better(), judged.by());
     let with = |verdict| others.iter().filter(move |configuration| configuration.proved.verdict() == verdict);
     let open: Vec<_> = with(None).collect();
+    let is_placed = report.configurations.first().is_some_and(|baseline| baseline.asked.is_some());
+    let opening = if is_placed { "Keep the baseline: " } else { "Nothing helps: " };
     if open.is_empty() && with(Some(Verdict::Same)).count() == others.len() {
-        let headline = Headline::new(Some(Verdict::Same)).words("Nothing helps: ");
+        let headline = Headline::new(Some(Verdict::Same)).words(opening);
         return match others {
             [only] => headline.name(&only.name),
             _ => headline.words("every configuration"),
@@ -195,7 +197,7 @@ fn without_recommended(report: &TuneReport) -> Headline {
         .collect();
         let listed = if verdicts.is_empty() { String::new() } else { format!(" ({})", verdicts.join(", ")) };
         return Headline::new(Some(Verdict::Same))
-            .words(format!("Nothing helps: no configuration is {better} than the baseline{by}{listed}."));
+            .words(format!("{opening}no configuration is {better} than the baseline{by}{listed}."));
     }
     let headline = Headline::new(None)
         .words(format!("Undecided: no configuration is proved {better} than the baseline{by} yet."));
@@ -223,13 +225,22 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
     let recommended = match (headline(report).outcome, report.recommended.as_deref()) {
         (Some(Verdict::Faster), Some(recommended)) => recommended,
         (Some(Verdict::Same | Verdict::Slower), _) => {
-            let command =
-                report.configurations.first().map_or(&report.command[..], |it| report.command_of(it));
-            return Advice::AsItIs(shell::command(command));
+            return match report.configurations.first() {
+                Some(baseline) if baseline.asked.is_some() => Advice::Use(command_to_use(report, baseline)),
+                Some(baseline) => Advice::AsItIs(shell::command(report.command_of(baseline))),
+                None => Advice::AsItIs(shell::command(&report.command)),
+            };
         }
         _ => return Advice::Open,
     };
-    let Some(configuration) = report.configuration(recommended) else { return Advice::Open };
+    match report.configuration(recommended) {
+        Some(configuration) => Advice::Use(command_to_use(report, configuration)),
+        None => Advice::Open,
+    }
+}
+
+/// The command that runs the program as it ran in a configuration.
+fn command_to_use(report: &TuneReport, configuration: &ConfigurationReport) -> String {
     let command = report.command_of(configuration);
     // Of a job, the launcher's line has it in front of the ranks' program.
     let has_it = |placement: &Placement| {
@@ -241,9 +252,9 @@ pub(crate) fn advice(report: &TuneReport) -> Advice {
         Some(placement) => {
             let words = ["firsttouch".to_owned(), "run".to_owned()].into_iter().chain(placement.arguments());
             let words: Vec<String> = words.chain(["--".to_owned()]).chain(command).collect();
-            Advice::Use(shell::command(&words))
+            shell::command(&words)
         }
-        None => Advice::Use(shell::command(&command.collect::<Vec<_>>())),
+        None => shell::command(&command.collect::<Vec<_>>()),
     }
 }
 

@@ -149,6 +149,20 @@ fn varied_values_are_as_they_were() {
     }
 }
 
+/// Who compares with a placement, and finds nothing better, keeps that placement.
+#[test]
+fn a_baseline_with_a_placement_is_what_to_use_where_nothing_is_better() {
+    for mut report in [common::slower(), common::same()] {
+        assert_eq!(command_to_use(&report), None, "the program as it is");
+        report.configurations[0].asked = Some("thp,heap,prefault=background".parse().unwrap());
+        let kept = "firsttouch run --pages thp --prefault=background --heap -- ";
+        let told = command_to_use(&report).unwrap();
+        assert!(told.starts_with(kept), "{told}");
+        assert!(text::tune(&report, 160, Style::Plain).starts_with("Keep the baseline: "));
+        assert!(markdown::tune(&report).contains(kept) && html::tune(&report).contains(kept));
+    }
+}
+
 /// Theirs beside ours, with a figure of both and one over threads; ratios of theirs worked out by hand.
 #[test]
 fn articles_are_as_they_were() {
