@@ -17,7 +17,7 @@ pub struct LiveSummary {
     pub ratio: Option<Ratio>,
     /// What is decided, and after how many blocks it was.
     pub decided: Option<(Verdict, u32)>,
-    /// What it would take to decide; `None` for the baseline, for what is decided, and before that can be told.
+    /// What it would take to decide; `None` for the baseline, for what is decided, before that can be told, and where nobody wants forecasts.
     pub forecast: Option<Forecast>,
     /// Whether something is left to decide about it: it runs on, if the time suffices.
     pub is_live: bool,
@@ -32,7 +32,7 @@ pub struct PhaseProgress {
     pub block: u32,
     /// The configurations that take part in this phase, in the order of the plan.
     pub configurations: Vec<LiveSummary>,
-    /// Blocks until all is likely to be decided.
+    /// Blocks until all is likely to be decided, by the forecasts.
     pub remaining_blocks: Option<u32>,
     /// Time until then, never more than the budget leaves.
     pub remaining: Option<Duration>,
@@ -50,9 +50,9 @@ pub trait Observer {
         let _ = (request, timed);
     }
 
-    /// Whether anybody reads what [`block_finished`](Observer::block_finished) tells, which is not called otherwise: forecasts take longer
-    /// than all else that a session computes.
-    fn is_watching(&self) -> bool {
+    /// Whether [`block_finished`](Observer::block_finished) is to tell what is ahead, too: forecasts take longer than all else that a
+    /// session computes.
+    fn wants_forecasts(&self) -> bool {
         true
     }
 
@@ -67,7 +67,7 @@ pub trait Observer {
 pub struct Silent;
 
 impl Observer for Silent {
-    fn is_watching(&self) -> bool {
+    fn wants_forecasts(&self) -> bool {
         false
     }
 }

@@ -78,10 +78,8 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
             }
             history.finish_block();
             race.look(history);
-            if self.observer.is_watching() {
-                let progress = self.progress(phase, history, race);
-                self.observer.block_finished(&progress);
-            }
+            let progress = self.progress(phase, history, race);
+            self.observer.block_finished(&progress);
         }
         Ending::Decided
     }
@@ -209,13 +207,14 @@ impl<'a, L: Launcher, O: Observer + ?Sized> Runner<'a, L, O> {
     }
 
     fn progress(&self, phase: Phase, history: &History, race: &Race<'_>) -> PhaseProgress {
+        let wants_forecasts = self.observer.wants_forecasts();
         let summary = |(place, &configuration): (usize, &usize)| LiveSummary {
             configuration,
             runs: history.runs[configuration].len() as u32,
             mean: mean(&history.values(configuration)),
             ratio: race.ratio(place),
             decided: race.decision(place).map(|decision| (decision.verdict, decision.blocks)),
-            forecast: self.forecast(race, place, configuration),
+            forecast: wants_forecasts.then(|| self.forecast(race, place, configuration)).flatten(),
             is_live: race.live().contains(&place),
         };
         let configurations: Vec<LiveSummary> = history.participants.iter().enumerate().map(summary).collect();

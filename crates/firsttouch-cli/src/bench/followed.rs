@@ -142,8 +142,8 @@ impl Observer for Followed<'_> {
         self.told.run_finished(request, timed);
     }
 
-    fn is_watching(&self) -> bool {
-        self.told.is_watching()
+    fn wants_forecasts(&self) -> bool {
+        self.told.wants_forecasts()
     }
 
     fn block_finished(&mut self, progress: &PhaseProgress) {

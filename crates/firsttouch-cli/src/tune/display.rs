@@ -113,12 +113,14 @@ pub(crate) struct Told {
     shows_output: bool,
     objective: Objective,
     display: Option<Display>,
+    /// What a log has been told.
+    decided: Vec<(Phase, usize)>,
 }
 
 impl Told {
     /// `shows_output`: the program writes to the terminal.
     pub(crate) fn new(interrupt: Interrupt, shows_output: bool, objective: &Objective) -> Told {
-        Told { interrupt, shows_output, objective: objective.clone(), display: None }
+        Told { interrupt, shows_output, objective: objective.clone(), display: None, decided: Vec::new() }
     }
 
     /// Removes what is drawn, so that results can take its place.
@@ -140,6 +142,7 @@ impl TuneObserver for Told {
             display.leave();
         }
         self.display = Some(display);
+        self.decided.clear();
     }
 }
 
@@ -156,13 +159,24 @@ impl Observer for Told {
         }
     }
 
-    fn is_watching(&self) -> bool {
+    fn wants_forecasts(&self) -> bool {
         self.display.as_ref().is_some_and(|display| display.shown.is_shown())
     }
 
     fn block_finished(&mut self, progress: &PhaseProgress) {
-        if let Some(display) = &mut self.display {
-            display.block_finished(progress);
+        let Told { display: Some(display), decided, objective, shows_output, .. } = self else { return };
+        if display.shown.is_shown() {
+            return display.block_finished(progress);
+        }
+        // In a log a line for each configuration that is decided: a session may take hours.
+        for summary in progress.configurations.iter().filter(|summary| summary.decided.is_some()) {
+            let one = (progress.phase, summary.configuration);
+            if !*shows_output && !decided.contains(&one) {
+                decided.push(one);
+                let fresh = if progress.phase == Phase::Confirmation { "on fresh runs, " } else { "" };
+                let name = &display.names[summary.configuration];
+                output::message(&format!("{fresh}{name}: {}\n", line(summary, objective)));
+            }
         }
     }
 }

@@ -152,6 +152,11 @@ fn the_program_without_a_placement_is_a_command_to_type() {
         .output()
         .unwrap();
     assert_shown(&output, &[&format!("from now on\n  sh -c '{script}'\n")]);
+    // In a log there is a line for what is decided, as soon as it is.
+    let told = stderr(&output);
+    let decided =
+        |start: &str| told.lines().any(|line| line.starts_with(start) && line.contains(" faster after "));
+    assert!(decided("plain: ") && decided("on fresh runs, plain: "), "{told}");
 }
 
 #[test]
