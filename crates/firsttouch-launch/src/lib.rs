@@ -39,6 +39,7 @@ mod start;
 mod subject;
 mod surroundings;
 mod tune;
+mod unreached;
 mod unserved;
 mod vary;
 mod visitor;

@@ -1,8 +1,8 @@
 //! Receipts of runs: from the records of the agents, and from what was seen from outside.
 
-use crate::unserved;
 use crate::visitor::{Seen, Visitor};
 use crate::workshop::Workshop;
+use crate::{unreached, unserved};
 use firsttouch_placement::{
     MemoryPolicy, Obtained, Placement, ProcessMemory, ProcessTree, Reason, Receipt, Record, RecordError,
     Resident, Shortfall,
@@ -82,7 +82,9 @@ impl Ended<'_> {
             let own_numbers = seen.memory.as_ref().map_or(&[][..], |(_, pages)| &pages.own_numbers);
             self.add_records(&mut receipt, seen.pid, own_numbers);
             if let Some((tree, pages)) = seen.memory {
-                unserved::tell(&mut receipt, &tree, &pages);
+                if !unreached::tell(&mut receipt, &tree, &pages.without_agent) {
+                    unserved::tell(&mut receipt, &tree, &pages);
+                }
                 self.add_nodes(&mut receipt, pages.bytes_by_node);
             }
         } else {

@@ -6,7 +6,7 @@ use firsttouch_watch::PeakPages;
 use std::fs::{self, File};
 
 /// What is less than this is no program's main memory.
-const WORTH_BYTES: u64 = 64 << 20;
+pub(crate) const WORTH_BYTES: u64 = 64 << 20;
 
 /// Says why most of a program's memory was not placed, where an allocator of its own has it: without this there would be no
 /// shortfall, because the agent knows nothing of such memory.
@@ -38,7 +38,7 @@ pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages)
     ));
 }
 
-fn wants_huge(asked: &Placement) -> bool {
+pub(crate) fn wants_huge(asked: &Placement) -> bool {
     !matches!(asked.pages, Pages::Plain | Pages::Base | Pages::Multi(_))
 }
 

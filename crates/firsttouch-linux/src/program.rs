@@ -41,6 +41,12 @@ pub fn program_of(root: &Root, pid: u32) -> io::Result<PathBuf> {
     Ok(names.into_iter().flatten().find(is_link).unwrap_or(file))
 }
 
+/// Device and inode of the file that a process executes, whatever its name means there; `None` if that cannot be seen.
+pub fn executed_file(root: &Root, pid: u32) -> Option<(u64, u64)> {
+    let running = std::fs::metadata(process_file(root, pid, "exe")).ok()?;
+    Some((running.dev(), running.ino()))
+}
+
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }

@@ -32,4 +32,4 @@ mod turn;
 pub use error::WatchError;
 pub use marks::Mark;
 pub use sampler::{Sampler, WatchOptions};
-pub use tree::{PeakPages, TreeWatch};
+pub use tree::{PeakPages, TreeWatch, WithoutAgent};

@@ -4,12 +4,13 @@ mod pace;
 
 use crate::marks::{Mark, Marked};
 use firsttouch_linux::clock::thread_processor_time;
+use firsttouch_linux::libraries::AGENT;
 use firsttouch_linux::maps::Backing;
 use firsttouch_linux::process::{
     self, SHOWS_OTHERS, Stat, Status, TICKS_PER_S, have_one_memory, living_status, living_thread,
     shows_others, unless_ended,
 };
-use firsttouch_linux::program::{program_of, text_of};
+use firsttouch_linux::program::{executed_file, program_of, text_of};
 use firsttouch_linux::root::Root;
 use firsttouch_linux::smaps::{Region, read_bytes_by_node, read_smaps};
 use firsttouch_placement::{ProcessMemory, ProcessResident, ProcessTree, Together, Unserved};
@@ -36,6 +37,18 @@ pub struct PeakPages {
     pub modules: BTreeSet<String>,
     /// Of each listed process the number by which it knows itself, and the one that it has here: another where it is in a namespace of its own.
     pub own_numbers: Vec<(u32, u32)>,
+    /// The listed processes in which no agent was at their fullest.
+    pub without_agent: Vec<WithoutAgent>,
+}
+
+/// A process in which no agent was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithoutAgent {
+    /// Its number here.
+    pub pid: u32,
+    /// Device and inode of the file that it executed, by which the file is known whatever its name means to that process; `None` if
+    /// that could not be seen.
+    pub file: Option<(u64, u64)>,
 }
 
 /// Looks at a program and its descendants from time to time; the caller waits between looks.
@@ -76,6 +89,7 @@ struct Member {
     /// By the cheap account, at the fullest look.
     fullest: u64,
     looked_into: bool,
+    without_agent: Option<WithoutAgent>,
 }
 
 impl Member {
@@ -93,6 +107,7 @@ impl Member {
             own_number: pid,
             fullest: 0,
             looked_into: false,
+            without_agent: None,
         }
     }
 }
@@ -302,13 +317,14 @@ impl TreeWatch {
                 Ok(Some(regions)) if !regions.is_empty() => {
                     let resident = ProcessResident::of(&regions);
                     let nodes = self.only_node.map(|node| BTreeMap::from([(node, private_bytes(&regions))]));
-                    if is_fullest {
-                        self.remember(look, &resident);
-                    }
-                    read.push((look.shown_under, resident, nodes));
                     let code = regions.into_iter().map(|region| region.mapping);
                     let code = code.filter(|it| it.execute && it.backing() == Backing::File);
-                    modules.extend(code.map(|mapping| mapping.name));
+                    let code: Vec<String> = code.map(|mapping| mapping.name).collect();
+                    if is_fullest {
+                        self.remember(look, &resident, code.iter().any(|file| is_agent(file)));
+                    }
+                    read.push((look.shown_under, resident, nodes));
+                    modules.extend(code);
                 }
                 // It ended after the glance; one that was not collected has no mappings left.
                 Ok(_) => is_whole = false,
@@ -358,11 +374,15 @@ impl TreeWatch {
         if account.abs_diff(last) <= last / 8 { alike } else { alike.max(account) }
     }
 
-    fn remember(&mut self, look: &Look, resident: &ProcessResident) {
+    fn remember(&mut self, look: &Look, resident: &ProcessResident, has_agent: bool) {
         let member = &mut self.members[look.member];
         member.fullest = member.fullest.max(look.bytes);
         member.looked_into = true;
         member.memory.memory = resident.memory;
+        member.without_agent = (!has_agent).then(|| WithoutAgent {
+            pid: member.memory.pid,
+            file: executed_file(&self.root, look.shown_under),
+        });
         if let Ok(program) = program_of(&self.root, look.shown_under) {
             member.memory.program = text_of(program.as_os_str().as_bytes());
         }
@@ -391,6 +411,7 @@ impl TreeWatch {
         sort_by_key(&mut processes, |member| std::cmp::Reverse(member.memory.memory.of_no_file().bytes));
         processes.truncate(MOST_LISTED);
         let own_numbers = processes.iter().map(|member| (member.own_number, member.memory.pid)).collect();
+        let without_agent = processes.iter().filter_map(|member| member.without_agent.clone()).collect();
         let tree = ProcessTree {
             pid: self.pid,
             at_peak: self.at_peak.memory,
@@ -404,9 +425,15 @@ impl TreeWatch {
             unserved: self.at_peak.unserved,
             modules: self.modules_at_peak,
             own_numbers,
+            without_agent,
         };
         Some((tree, pages))
     }
+}
+
+/// Whether the file of a mapping is our agent, wherever it lies and whatever has become of it.
+fn is_agent(file: &str) -> bool {
+    file.rsplit('/').next().is_some_and(|name| name.starts_with(AGENT))
 }
 
 /// What counts as much as so many bytes.
