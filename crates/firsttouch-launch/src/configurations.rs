@@ -49,8 +49,9 @@ const BY_PAGES: [(&str, &str, Option<&str>); 11] = [
     ("4k", "4k", None),
     ("thp", "thp", Some("thp")),
     ("thp-prefault", "thp,prefault", Some("thp")),
-    ("thp-background", "thp,prefault=background", Some("thp")),
     ("thp-heap", "thp,heap", Some("thp")),
+    // All that the agent can do without a pool: what it brings beyond `thp-heap` needs a processor that has nothing to do.
+    ("thp-heap-background", "thp,heap,prefault=background", Some("thp")),
     // Needs no library in front of malloc: where it does as well, it is what is recommended.
     ("glibc-thp", "thp,via=glibc", Some("thp")),
     // And on the agent's terms, who keeps freed memory, too.
@@ -308,8 +309,8 @@ mod tests {
         "4k",
         "thp",
         "thp-prefault",
-        "thp-background",
         "thp-heap",
+        "thp-heap-background",
         "glibc-thp",
         "glibc-thp-keep",
     ];
@@ -441,8 +442,8 @@ mod tests {
                 "plain",
                 "4k",
                 "thp-prefault",
-                "thp-background",
                 "thp-heap",
+                "thp-heap-background",
                 "glibc-thp",
                 "glibc-thp-keep",
                 "64k"
