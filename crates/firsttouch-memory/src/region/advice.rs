@@ -57,23 +57,38 @@ impl Advice {
 }
 
 impl Region {
-    /// Tells the kernel about a range of bytes, which must begin with a page. Contents stay as they are.
+    /// Tells the kernel about a range of bytes, which must begin with a page; the kernel takes the page that it ends in whole.
+    /// Contents stay as they are.
     pub fn advise(&mut self, range: Range<usize>, advice: Advice) -> Result<(), RegionError> {
-        self.tell(range, advice.number()).map_err(|errno| RegionError::Advise { advice, errno })
+        let wrong = |errno| RegionError::Advise { advice, errno };
+        self.check(&range).map_err(wrong)?;
+        // SAFETY: the range lies in this region, which is borrowed from its only owner; the advice changes no contents.
+        unsafe { sys::advise(self.address + range.start, range.len(), advice.number()) }
+            .map(drop)
+            .map_err(wrong)
     }
 
-    /// Gives the whole pages of a range back to the kernel; they read as zero from then on, and the kernel creates and
-    /// clears them anew when they are written. Pages of a pool, too, leave the region, and may not be there again.
+    /// Gives the whole pages of a range, which must begin with a page, back to the kernel; they read as zero from then on, and the
+    /// kernel creates and clears them anew when they are written. A page that the range ends in keeps its contents. Pages of a pool,
+    /// too, leave the region, and may not be there again.
     pub fn discard(&mut self, range: Range<usize>) -> Result<(), RegionError> {
-        let advice = libc::MADV_DONTNEED;
-        self.tell(range, advice).map_err(|errno| RegionError::Resize { bytes: self.bytes, errno })
+        let wrong = |errno| RegionError::Resize { bytes: self.bytes, errno };
+        self.check(&range).map_err(wrong)?;
+        // The kernel would take the last page whole, with what lies behind the range.
+        let page_bytes = self.backing.pool_page().unwrap_or(BASE);
+        let whole = range.start..range.end / page_bytes * page_bytes;
+        if whole.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: whole pages of this region, which is borrowed from its only owner.
+        unsafe { sys::advise(self.address + whole.start, whole.len(), libc::MADV_DONTNEED) }
+            .map(drop)
+            .map_err(wrong)
     }
 
-    fn tell(&mut self, range: Range<usize>, number: i32) -> Result<(), i32> {
-        if range.start > range.end || range.end > self.bytes || !range.start.is_multiple_of(BASE) {
-            return Err(libc::EINVAL);
-        }
-        // SAFETY: the range lies in this region, which is borrowed from its only owner.
-        unsafe { sys::advise(self.address + range.start, range.len(), number) }.map(drop)
+    /// Whether a range begins with a page and lies in the region.
+    fn check(&self, range: &Range<usize>) -> Result<(), i32> {
+        let fits = range.start <= range.end && range.end <= self.bytes && range.start.is_multiple_of(BASE);
+        fits.then_some(()).ok_or(libc::EINVAL)
     }
 }
