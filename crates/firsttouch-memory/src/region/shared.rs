@@ -247,10 +247,11 @@ impl SharedRegion {
         (self.access == Access::Own).then(|| unsafe { self.shared_mut_slice() })
     }
 
-    /// The memory as numbers that everybody may read and write at any time; `None` where we may only read.
+    /// The memory as numbers that everybody may read and write at any time; `None` where we may only read, and before it is handed over,
+    /// when it is a slice.
     pub fn atomics(&self) -> Option<&[AtomicU64]> {
         // SAFETY: mapped to be written; pages are aligned for the numbers, and other processes, too, are bound to atomics.
-        matches!(self.access, Access::Own | Access::Everybody).then(|| unsafe {
+        (self.access == Access::Everybody).then(|| unsafe {
             core::slice::from_raw_parts(self.address as *const AtomicU64, self.bytes / size_of::<AtomicU64>())
         })
     }
@@ -263,8 +264,8 @@ impl SharedRegion {
     /// The memory to be written, handed over or not.
     ///
     /// # Safety
-    /// It must be mapped to be written ([`SharedRegion::atomics`] answers), and no other process may access it as long as
-    /// the slice lives.
+    /// It must be mapped to be written ([`SharedRegion::atomics`] or [`SharedRegion::as_mut_slice`] answers), and no other process may
+    /// access it as long as the slice lives.
     pub unsafe fn shared_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: mapped and as long as said; the rest is the caller's duty.
         unsafe { core::slice::from_raw_parts_mut(self.address as *mut u8, self.bytes) }
@@ -333,6 +334,8 @@ mod tests {
         for pages in [Pages::Base, Pages::Transparent, Pages::Huge2M] {
             let mut ours = Region::of(3 << 20).pages(pages).name("shared test").map_shared().unwrap();
             ours.as_mut_slice().unwrap()[8..16].copy_from_slice(&5_u64.to_ne_bytes());
+            // Numbers that change behind a slice would be neither.
+            assert!(ours.as_slice().is_some() && ours.atomics().is_none());
             let (here, there) = UnixStream::pair().unwrap();
             ours.send(here.as_raw_fd()).unwrap();
             assert!(ours.as_slice().is_none() && ours.as_mut_slice().is_none());
