@@ -216,6 +216,22 @@ impl Region {
         self.fallback.or_else(|| self.receipt().pages_reasons.main())
     }
 
+    /// Its size in bytes: whole pages of the kind that was obtained.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Where it begins: for those who agree with others about who does what, by other means.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.address as *mut u8
+    }
+
+    /// Whether its pages and where they come from were to be those of a description.
+    pub fn is_as(&self, described: &Builder) -> bool {
+        (self.asked.pages, self.asked.policy) == (described.pages, described.policy)
+    }
+
     /// The memory. Pages that were never written read as zero.
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: the mapping is readable, as long as said, initialised by the kernel, and lives as long as `self`.
@@ -437,6 +453,17 @@ mod tests {
         let mapping = smaps.split_once(&std::format!("{:x}-", region.address)).unwrap().1;
         let flags = mapping.lines().find_map(|line| line.strip_prefix("VmFlags: ")).unwrap();
         assert!(flags.split(' ').all(|flag| flag != "hg" && flag != "nh"), "{flags}");
+    }
+
+    #[test]
+    fn multi_size_pages_that_a_setting_forbids_are_told() {
+        let mut region = Region::of(4 << 20).pages(Pages::Multi(64 << 10)).map().unwrap();
+        assert_eq!(region.shortfall(), None);
+        region.as_mut_slice().fill(1);
+        let told: Vec<_> = region.receipt().shortfalls_of_pages().collect();
+        let expected = crate::forbidden(region.pages()).map(|reason| (reason, region.len()));
+        assert_eq!(told, Vec::from_iter(expected));
+        assert_eq!(region.shortfall(), expected.map(|(reason, _)| reason));
     }
 
     #[test]

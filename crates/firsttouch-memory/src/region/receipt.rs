@@ -83,7 +83,7 @@ impl Region {
 
     fn receipt_with(&self, bytes: usize, coverage: Option<Coverage>, nodes: Option<ByNode>) -> RegionReceipt {
         let pages = self.pages();
-        let is_forbidden = || forbidden(Pages::Transparent);
+        let is_forbidden = || forbidden(pages);
         let pages_reasons = why_small(bytes, pages, coverage, self.fallback, is_forbidden, self.evidence);
         RegionReceipt {
             bytes,
@@ -110,13 +110,16 @@ pub(super) fn why_small(
     evidence: Evidence,
 ) -> Reasons {
     let mut reasons = Reasons::default();
-    let small = coverage.filter(|_| pages == Pages::Transparent).map(|seen| seen.small);
+    let is_multi = matches!(pages, Pages::Multi(_));
+    let small = coverage.filter(|_| is_multi || pages == Pages::Transparent).map(|seen| seen.small);
     if let Some(reason) = fallback {
         // A pool of smaller pages stood in for all of it.
         reasons.add(reason, small.unwrap_or(bytes));
     } else if let Some(small) = small.filter(|small| *small > 0) {
         match is_forbidden() {
             Some(reason) => reasons.add(reason, small),
+            // The kernel does not show whether they are there.
+            None if is_multi => {}
             None => evidence.explain(small, pages, |reason, bytes| reasons.add(reason, bytes)),
         }
     }

@@ -276,6 +276,8 @@ impl SharedRegion {
         let (start, end) = (self.address, self.address + self.bytes);
         let coverage = Reader::open().and_then(|reader| reader.read(start, end));
         let pages = self.backing.pages(self.asked.pages);
+        // Multi-size pages have switches of their own.
+        let is_forbidden = || forbidden().filter(|_| pages == Pages::Transparent);
         RegionReceipt {
             bytes: self.bytes,
             asked: self.asked.pages,
@@ -285,7 +287,7 @@ impl SharedRegion {
             // The name of the file.
             naming: if self.asked.name.is_none() { Naming::Unnamed } else { Naming::Shown },
             nodes: coverage::nodes(start, end),
-            pages_reasons: why_small(self.bytes, pages, coverage, self.fallback, forbidden, self.evidence),
+            pages_reasons: why_small(self.bytes, pages, coverage, self.fallback, is_forbidden, self.evidence),
             policy_reason: self.unplaced,
         }
     }
