@@ -779,7 +779,7 @@ firsttouch_result firsttouch_pool_take(const struct firsttouch_pool *pool,
 
 /*
  Gives a region back, as `firsttouch_region_free` would; it is cleared before anybody gets it. One of another size than
- the pool's, and one too many, is unmapped. Null is nothing.
+ the pool's, of other pages or another node, and one too many, is unmapped. Null is nothing.
 
  It is up to the caller that:
  `pool` is null or a live pool; `region` null or a live region that nobody uses any more.

@@ -121,7 +121,7 @@ pub unsafe extern "C" fn firsttouch_pool_take(
 }
 
 /// Gives a region back, as `firsttouch_region_free` would; it is cleared before anybody gets it. One of another size than
-/// the pool's, and one too many, is unmapped. Null is nothing.
+/// the pool's, of other pages or another node, and one too many, is unmapped. Null is nothing.
 ///
 /// # Safety
 /// `pool` is null or a live pool; `region` null or a live region that nobody uses any more.

@@ -9,7 +9,7 @@ mod inventory;
 pub use inventory::Level;
 
 use firsttouch_linux::sys;
-use firsttouch_memory::{FillMeans, Pages, Region, RegionError};
+use firsttouch_memory::{Builder, FillMeans, Pages, Region, RegionError};
 use inventory::Inventory;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -87,12 +87,12 @@ impl Pool {
     pub fn take(&self) -> Result<Taken, RegionError> {
         match self.shared.inventory.take() {
             Some(region) => Ok(Taken { region, was_ready: true }),
-            None => self.shared.stock.map().map(|region| Taken { region, was_ready: false }),
+            None => self.shared.stock.described().map().map(|region| Taken { region, was_ready: false }),
         }
     }
 
-    /// Gives a region back. One of another size than the pool's, or one too many, is unmapped; the others are cleared
-    /// before anybody gets them.
+    /// Gives a region back. One of another size than the pool's, of other pages or from elsewhere, and one too many, is unmapped; the
+    /// others are cleared before anybody gets them.
     pub fn give(&self, region: Region) {
         if self.shared.stock.fits(&region) {
             self.shared.inventory.give(region);
@@ -128,14 +128,19 @@ impl Stock {
         (free_page_reporting != Some(true)).then_some(Duration::from_secs(10))
     }
 
-    fn map(&self) -> Result<Region, RegionError> {
-        Region::map(self.region_bytes, self.pages, self.node)
+    fn described(&self) -> Builder {
+        let region = Region::of(self.region_bytes).pages(self.pages);
+        match self.node {
+            Some(node) => region.bind(&[node]),
+            None => region,
+        }
     }
 
     fn fits(&self, region: &Region) -> bool {
-        let bytes = region.as_slice().len();
+        let bytes = region.len();
         // Rounded up to what pages it has, by whomever it was made.
-        bytes >= self.region_bytes
+        region.is_as(&self.described())
+            && bytes >= self.region_bytes
             && bytes < self.region_bytes.saturating_add(region.pages().bytes().max(PIECE))
     }
 }
@@ -145,8 +150,10 @@ impl Shared {
     fn serve(&self) {
         // Otherwise it competes as any thread does, which is right but slower for others.
         let _ = sys::set_idle_priority();
-        let make =
-            || self.stock.map().ok().and_then(|mut region| region.prefault().is_ok().then_some(region));
+        let make = || {
+            let mut region = self.stock.described().map().ok()?;
+            region.prefault().is_ok().then_some(region)
+        };
         self.inventory.serve(make, |region| self.clear(region));
     }
 

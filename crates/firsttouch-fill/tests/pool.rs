@@ -4,7 +4,7 @@
 mod skipped;
 
 use firsttouch_fill::{Level, Pool, Stock};
-use firsttouch_memory::{FillMeans, Pages, Region};
+use firsttouch_memory::{FillMeans, NodePolicy, Pages, Region};
 use skipped::skipped;
 use std::time::Duration;
 
@@ -70,6 +70,9 @@ fn no_more_is_kept_than_was_said() {
     let pool = Pool::new(stock(0, 2), None).unwrap();
     pool.give(Region::map(40 * MIB, Pages::Transparent, None).unwrap());
     pool.give(Region::map(MIB, Pages::Base, None).unwrap());
+    // Of other pages, and from elsewhere: whoever takes one is told that it is as the pool's.
+    pool.give(Region::map(6 * MIB, Pages::Base, None).unwrap());
+    pool.give(Region::of(6 * MIB).memory(NodePolicy::Local).map().unwrap());
     assert_eq!(pool.level(), Level::default());
 }
 
