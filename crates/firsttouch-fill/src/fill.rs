@@ -71,8 +71,9 @@ impl<B: Buffer> Fill<B> {
 
     /// Waits for the end at most so long; true if it has come. Does no share of the work.
     pub fn wait_for(&self, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
-        self.jobs.iter().all(|job| job.wait(Some(deadline)))
+        // A time that no clock counts is for ever.
+        let deadline = Instant::now().checked_add(time);
+        self.jobs.iter().all(|job| job.wait(deadline))
     }
 
     /// Ends it now: no piece is begun any more, and those that were end within a fraction of a millisecond, filled up to some

@@ -108,9 +108,14 @@ impl<T> Inventory<T> {
 
     /// Waits until so many are ready, at most so long; true if they are.
     pub(super) fn wait_ready(&self, count: usize, time: Duration) -> bool {
-        let deadline = Instant::now() + time;
+        // A time that no clock counts is for ever.
+        let deadline = Instant::now().checked_add(time);
         let mut state = self.lock();
         while state.ready.len() < count {
+            let Some(deadline) = deadline else {
+                state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
             let left = deadline.saturating_duration_since(Instant::now());
             if left == Duration::ZERO {
                 return false;
