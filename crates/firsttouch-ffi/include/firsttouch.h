@@ -551,7 +551,8 @@ void firsttouch_ism_trim(void);
 int firsttouch_ism_serves(void);
 
 /*
- Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`.
+ Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`. More than there are
+ addresses is `FIRSTTOUCH_RESULT_BAD_ARGUMENT`.
 
  It is up to the caller that:
  `receipt` is null or the structure; the memory may be anything.

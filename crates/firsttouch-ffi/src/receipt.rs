@@ -3,6 +3,7 @@
 use crate::result::FirsttouchResult;
 use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
+use core::ops::Range;
 use core::ptr;
 use firsttouch_memory::{BASE, Coverage, HUGE, Reason};
 use std::ffi::CString;
@@ -40,10 +41,9 @@ pub struct FirsttouchReceipt {
 }
 
 impl FirsttouchReceipt {
-    /// Reads what the whole pages of a range have.
-    pub(crate) fn read(address: usize, bytes: usize, page_bytes: usize) -> FirsttouchReceipt {
-        let start = address / BASE * BASE;
-        let end = address.saturating_add(bytes).next_multiple_of(BASE);
+    /// Reads what whole pages have.
+    pub(crate) fn read(pages: Range<usize>, page_bytes: usize) -> FirsttouchReceipt {
+        let Range { start, end } = pages;
         let coverage = Coverage::of(start, end);
         let seen = coverage.unwrap_or_default();
         let mut receipt = FirsttouchReceipt {
@@ -147,7 +147,8 @@ pub(crate) fn words(reason: Reason) -> (*const c_char, *const c_char) {
     (word.as_ptr(), remedy.as_ptr())
 }
 
-/// Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`.
+/// Reads what any memory of this process has obtained: the whole pages that hold `bytes` bytes at `address`. More than there are
+/// addresses is `BadArgument`.
 ///
 /// # Safety
 /// `receipt` is null or the structure; the memory may be anything.
@@ -157,12 +158,18 @@ pub unsafe extern "C" fn firsttouch_obtained(
     bytes: u64,
     receipt: *mut FirsttouchReceipt,
 ) -> FirsttouchResult {
-    if receipt.is_null() || address.is_null() || bytes == 0 {
-        return FirsttouchResult::BadArgument;
-    }
+    let pages = whole_pages(address as usize, bytes).filter(|_| !receipt.is_null() && !address.is_null());
+    let Some(pages) = pages else { return FirsttouchResult::BadArgument };
     // SAFETY: the caller's structure, by contract.
-    unsafe { *receipt = FirsttouchReceipt::read(address as usize, bytes as usize, HUGE) };
+    unsafe { *receipt = FirsttouchReceipt::read(pages, HUGE) };
     FirsttouchResult::Ok
+}
+
+/// The whole pages that hold so many bytes at an address; `None` if there are none, or more than can be addressed.
+fn whole_pages(address: usize, bytes: u64) -> Option<Range<usize>> {
+    let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)?;
+    let end = address.checked_add(bytes)?.checked_next_multiple_of(BASE)?;
+    Some(address / BASE * BASE..end)
 }
 
 /// A text with a zero behind it, cut where the room ends; and how long it would be.
@@ -214,7 +221,8 @@ mod tests {
     #[test]
     fn any_memory_has_a_receipt() {
         let memory = vec![1_u8; 3 << 20];
-        let receipt = FirsttouchReceipt::read(memory.as_ptr() as usize, memory.len(), HUGE);
+        let pages = whole_pages(memory.as_ptr() as usize, memory.len() as u64).unwrap();
+        let receipt = FirsttouchReceipt::read(pages, HUGE);
         assert!(receipt.bytes >= memory.len() as u64);
         if receipt.known == 1 {
             assert_eq!(receipt.huge_bytes + receipt.small_bytes + receipt.untouched_bytes, receipt.bytes);
@@ -226,8 +234,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_range_of_addresses_is_refused() {
+        let mut receipt = FirsttouchReceipt::read(0x1000..0x2000, HUGE);
+        for bytes in [0, u64::MAX, u64::MAX - 0x1001, u64::MAX - 0x1000] {
+            // SAFETY: the structure; the memory is not read.
+            let result = unsafe { firsttouch_obtained(0x1001 as *const c_void, bytes, &raw mut receipt) };
+            assert_eq!(result, FirsttouchResult::BadArgument, "{bytes:#x}");
+        }
+    }
+
+    #[test]
     fn json_opens_as_a_receipt_of_a_region() {
-        let mut receipt = FirsttouchReceipt::read(0x1000, 4096, HUGE);
+        let mut receipt = FirsttouchReceipt::read(0x1000..0x2000, HUGE);
         receipt =
             FirsttouchReceipt { bytes: 4 << 20, known: 1, huge_bytes: 2 << 20, small_bytes: 4096, ..receipt };
         (receipt.nodes, receipt.node[0], receipt.node_bytes[0]) = (1, 3, (2 << 20) + 4096);

@@ -39,9 +39,9 @@ impl FirsttouchRegion {
     }
 
     fn receipt(&self) -> FirsttouchReceipt {
-        let memory = self.region.as_slice();
+        let start = self.region.as_ptr() as usize;
         let page_bytes = self.region.pages().bytes().max(HUGE);
-        FirsttouchReceipt::read(memory.as_ptr() as usize, memory.len(), page_bytes)
+        FirsttouchReceipt::read(start..start + self.region.len(), page_bytes)
     }
 }
 

@@ -36,6 +36,9 @@ static void null_is_safe(void)
 {
     uint64_t bytes;
     firsttouch_region *region;
+    firsttouch_receipt receipt;
+    CHECK(firsttouch_obtained(NULL, 1, &receipt) == BAD_ARGUMENT && firsttouch_obtained(&bytes, 8, NULL) == BAD_ARGUMENT);
+    CHECK(firsttouch_obtained(&bytes, 0, &receipt) == BAD_ARGUMENT && firsttouch_obtained(&bytes, UINT64_MAX, &receipt) == BAD_ARGUMENT);
     CHECK(firsttouch_filler_start(NULL, 0, NULL) == BAD_ARGUMENT && firsttouch_filler_knowledge(NULL, NULL) == BAD_ARGUMENT);
     CHECK(firsttouch_fill_begin(NULL, NULL, 0, 0, 0, NULL) == BAD_ARGUMENT && firsttouch_fill_poll(NULL) == 0);
     CHECK(firsttouch_fill_progress(NULL, &bytes, NULL) == BAD_ARGUMENT && firsttouch_fill_wait_for(NULL, 1) == 0);
