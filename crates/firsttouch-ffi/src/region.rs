@@ -143,9 +143,9 @@ unsafe fn map(
 /// Null or a live region.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_region_address(region: *mut FirsttouchRegion) -> *mut c_void {
+    // Shared, as any thread may ask at any time.
     // SAFETY: by contract.
-    unsafe { region.as_mut() }
-        .map_or(ptr::null_mut(), |region| region.region.as_mut_slice().as_mut_ptr().cast())
+    unsafe { region.as_ref() }.map_or(ptr::null_mut(), |region| region.region.as_ptr().cast())
 }
 
 /// Its size in bytes; 0 for null.
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn firsttouch_region_address(region: *mut FirsttouchRegion
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn firsttouch_region_bytes(region: *const FirsttouchRegion) -> u64 {
     // SAFETY: by contract.
-    unsafe { region.as_ref() }.map_or(0, |region| region.region.as_slice().len() as u64)
+    unsafe { region.as_ref() }.map_or(0, |region| region.region.len() as u64)
 }
 
 /// Creates all pages now, so that their first use costs nothing more.
