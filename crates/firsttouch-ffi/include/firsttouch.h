@@ -644,8 +644,8 @@ void firsttouch_region_free(struct firsttouch_region *region);
 
 /*
  Starts a thread on each of `count` CPUs, those that come first to be used first; with a `count` of 0, on every CPU that
- this process may use. They sleep until there is something to fill. Measures for some tenths of a second how fast they
- are. A CPU that a thread cannot be bound to is shared by its thread with others.
+ the calling thread may run on. They sleep until there is something to fill. Measures for some tenths of a second how fast they
+ are, on 128 MiB of memory, or 8 MiB for each thread where that is more. A CPU that a thread cannot be bound to is shared by its thread with others.
 
  It is up to the caller that:
  `cpus` has that many numbers, and may be null if that is 0; `filler` is a pointer to be filled: it is set to null on
@@ -820,7 +820,8 @@ void firsttouch_pool_stop(struct firsttouch_pool *pool);
 
 /*
  Starts a team by the cores of a group and the number of groups: `"6x4"` is four groups of six cores, one thread each. A
- group lies within a node, and within a last-level cache where one has room; groups are spread evenly over the nodes.
+ group lies within a node, and within a last-level cache where one has room; groups are spread evenly over the nodes. The CPUs are
+ those that the calling thread may run on.
 
  It is up to the caller that:
  `groups` is null or a C string; `team` a pointer to be filled: it is set to null on failure.

@@ -137,7 +137,7 @@ impl<const ANONYMOUS: bool> UnderWay for Fill<Borrowed<ANONYMOUS>> {
     }
 }
 
-/// The CPUs by their nodes; all that this process may run on if none is named.
+/// The CPUs by their nodes; all that the calling thread may run on if none is named.
 fn by_node(cpus: &[u32]) -> BTreeMap<u32, Vec<u32>> {
     // A machine that tells nothing of nodes has one.
     let machine = Machine::read(&Root::live()).unwrap_or_default();
@@ -158,8 +158,8 @@ fn by_node(cpus: &[u32]) -> BTreeMap<u32, Vec<u32>> {
 }
 
 /// Starts a thread on each of `count` CPUs, those that come first to be used first; with a `count` of 0, on every CPU that
-/// this process may use. They sleep until there is something to fill. Measures for some tenths of a second how fast they
-/// are. A CPU that a thread cannot be bound to is shared by its thread with others.
+/// the calling thread may run on. They sleep until there is something to fill. Measures for some tenths of a second how fast they
+/// are, on 128 MiB of memory, or 8 MiB for each thread where that is more. A CPU that a thread cannot be bound to is shared by its thread with others.
 ///
 /// # Safety
 /// `cpus` has that many numbers, and may be null if that is 0; `filler` is a pointer to be filled: it is set to null on

@@ -120,7 +120,8 @@ fn read_groups(word: &CStr) -> Option<(u32, u32)> {
 }
 
 /// Starts a team by the cores of a group and the number of groups: `"6x4"` is four groups of six cores, one thread each. A
-/// group lies within a node, and within a last-level cache where one has room; groups are spread evenly over the nodes.
+/// group lies within a node, and within a last-level cache where one has room; groups are spread evenly over the nodes. The CPUs are
+/// those that the calling thread may run on.
 ///
 /// # Safety
 /// `groups` is null or a C string; `team` a pointer to be filled: it is set to null on failure.
