@@ -144,8 +144,8 @@ fn status_now() -> FirsttouchIsmStatus {
     match provider {
         Provider::Agent(agent) => {
             let mut seen = AgentStatus::default();
-            // SAFETY: the structure that the agent fills.
-            unsafe { (agent.status)(&raw mut seen) };
+            // SAFETY: the structure that the agent fills, and its size.
+            unsafe { (agent.status)(&raw mut seen, size_of::<AgentStatus>()) };
             status.take(FirsttouchVia::Agent, seen);
         }
         Provider::Copy(copy) => {

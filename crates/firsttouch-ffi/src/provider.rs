@@ -17,7 +17,7 @@ use std::ops::ControlFlow::Continue;
 pub(crate) struct Agent {
     pub(crate) enable: unsafe extern "C" fn(*const c_char, u64, u64) -> c_int,
     pub(crate) disable: extern "C" fn(),
-    pub(crate) status: unsafe extern "C" fn(*mut AgentStatus),
+    pub(crate) status: unsafe extern "C" fn(*mut AgentStatus, usize),
     pub(crate) list: unsafe extern "C" fn(*mut AgentBlock, usize) -> usize,
     pub(crate) trim: extern "C" fn(),
 }
@@ -68,7 +68,7 @@ fn agent() -> Option<Agent> {
                 c"firsttouch_agent_enable",
             )?),
             disable: transmute::<*mut c_void, extern "C" fn()>(find(c"firsttouch_agent_disable")?),
-            status: transmute::<*mut c_void, unsafe extern "C" fn(*mut AgentStatus)>(find(
+            status: transmute::<*mut c_void, unsafe extern "C" fn(*mut AgentStatus, usize)>(find(
                 c"firsttouch_agent_status",
             )?),
             list: transmute::<*mut c_void, unsafe extern "C" fn(*mut AgentBlock, usize) -> usize>(find(

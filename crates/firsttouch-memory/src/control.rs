@@ -1,7 +1,7 @@
 //! The control interface of the agent: the forms in which it and those who talk to it agree.
 //!
 //! Found by `dlsym(RTLD_DEFAULT, "firsttouch_agent_…")`: a null answer means that the agent is not there. Sizes are
-//! bytes. Structures grow at the end only.
+//! bytes. The status grows at the end only, and who asks for it says how much of it is known; rows of the list stay as they are.
 
 use crate::heap::Heap;
 use crate::snapshot::BlockInfo;

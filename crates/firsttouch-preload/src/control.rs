@@ -5,6 +5,7 @@
 
 use crate::{HEAP, prefault};
 use core::ffi::{CStr, c_char, c_int};
+use core::ptr;
 use firsttouch_memory::agent_settings::Prefault;
 use firsttouch_memory::{AgentBlock, AgentStatus, Pages, Settings};
 
@@ -49,11 +50,13 @@ pub extern "C" fn firsttouch_agent_prefault(when: c_int) -> c_int {
     0
 }
 
-/// Fills in the status.
+/// Fills in the status, at most `bytes` bytes of it: its size as the caller, who may be older or newer, knows it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn firsttouch_agent_status(status: *mut AgentStatus) {
-    // SAFETY: the caller's structure, by contract.
-    unsafe { *status = AgentStatus::of(&HEAP) };
+pub unsafe extern "C" fn firsttouch_agent_status(status: *mut AgentStatus, bytes: usize) {
+    let now = AgentStatus::of(&HEAP);
+    let bytes = bytes.min(size_of::<AgentStatus>());
+    // SAFETY: the caller's structure has so many bytes, by contract; a plain copy of the first ones.
+    unsafe { ptr::copy_nonoverlapping((&raw const now).cast::<u8>(), status.cast(), bytes) };
 }
 
 /// Fills `blocks` with at most `room` live blocks in order of address; answers how many there are altogether.

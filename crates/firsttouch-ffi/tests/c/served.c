@@ -1,5 +1,6 @@
 /* With the agent preloaded, placing nothing at first: the library switches the agent, and redirects nothing. */
 #include "check.h"
+#include <dlfcn.h>
 #include <firsttouch.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -72,6 +73,14 @@ int main(void)
     CHECK(firsttouch_ism_list(&row, 1) == 1 && row.bytes == 4 * MIB && row.address == (uint64_t)(size_t)block);
     CHECK(firsttouch_ism_status(&now, sizeof now) == FIRSTTOUCH_RESULT_OK);
     CHECK(now.enabled && now.live_blocks == 1 && now.max_bytes == 64 * MIB && now.redirected_slots == 0);
+    /* The agent, which may know of more, fills no more than its caller has. */
+    void (*agent_status)(void *, size_t) = dlsym(RTLD_DEFAULT, "firsttouch_agent_status");
+    uint32_t known[32] = {0};
+    CHECK(agent_status != NULL);
+    agent_status(known, 2 * sizeof *known);
+    CHECK(known[0] == 1 && known[1] == 1);
+    for (size_t word = 2; word < 32; word++)
+        CHECK(known[word] == 0);
     forks_are_seen();
     firsttouch_ism_off();
     free(block);

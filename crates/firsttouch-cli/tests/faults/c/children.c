@@ -114,9 +114,9 @@ static void show(const char *who)
 {
     int named = getenv("FIRSTTOUCH_AGENT") != NULL, loaded = getenv("LD_PRELOAD") != NULL;
     uint32_t status[64] = {0};
-    void (*agent_status)(void *) = dlsym(RTLD_DEFAULT, "firsttouch_agent_status");
+    void (*agent_status)(void *, size_t) = dlsym(RTLD_DEFAULT, "firsttouch_agent_status");
     if (agent_status != NULL)
-        agent_status(status);
+        agent_status(status, sizeof status);
     int works = status[1] == 1;
     const char *what = named && loaded && works ? "with" : !named && !loaded && !works ? "without" : "in between";
     dprintf(1, "%s %s\n", who, what);

@@ -30,7 +30,7 @@ struct listed {
     uint64_t id, address, bytes, huge_bytes;
 };
 static int (*agent_enable)(const char *, uint64_t, uint64_t);
-static void (*agent_disable)(void), (*agent_trim)(void), (*agent_status)(struct status *);
+static void (*agent_disable)(void), (*agent_trim)(void), (*agent_status)(struct status *, size_t);
 static int (*agent_prefault)(int);
 static size_t (*agent_list)(struct listed *, size_t);
 
@@ -218,7 +218,7 @@ static void switch_agent(uint64_t *state)
         agent_trim();
         break;
     case 2:
-        agent_status(&status);
+        agent_status(&status, sizeof status);
         CHECK(status.version >= 1 && status.live_bytes <= status.peak_bytes && status.live_blocks <= status.placed_blocks);
         break;
     case 3:
@@ -306,7 +306,7 @@ int main(int count, char **arguments)
     // Before anything is printed: the buffer for it may be placed, too.
     struct status status = {0};
     if (agent_status != NULL)
-        agent_status(&status);
+        agent_status(&status, sizeof status);
     CHECK(status.live_bytes == 0 && status.live_blocks == 0);
     printf("operations %lu: malloc %lu, calloc %lu, memalign %lu, posix_memalign %lu, free %lu, realloc %lu, passed on %lu; "
            "switches %lu, forks %lu; placed %lu, recycled %lu MiB, peak %lu MiB\n",
