@@ -1,10 +1,11 @@
 """Indexes of graphs, and what all distances come to."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import grid
+from conftest import grid, run
 
 import firsttouch
 from firsttouch import graph
@@ -126,6 +127,31 @@ def test_progress_is_told_and_may_end_a_run(streets, index, tmp_path):
         np.testing.assert_array_equal(value, found[word])
     with pytest.raises(firsttouch.ArgumentError):
         graph.all_pairs(streets, indices=[0], index=index, checkpoint=file)
+
+
+WAITS = """
+import faulthandler, sys
+sys.path.insert(0, sys.argv[1])
+from conftest import grid
+from firsttouch import graph
+
+# Whoever waits for ever is ended.
+faulthandler.dump_traceback_later(300, exit=True)
+streets = grid(150)
+index, weights, told = graph.Index.build(streets), 2 * streets.data, []
+
+def change(done, sources):
+    told.append(done)
+    index.customize(weights)
+
+graph.all_pairs(streets, "reach", index=index, progress=change, n_jobs=1)
+assert told[0] < streets.nodes, told
+"""
+
+
+def test_progress_may_wait_for_the_run():
+    # What changes the index waits until nobody searches by it.
+    run(WAITS, str(Path(__file__).parent))
 
 
 def test_an_index_is_kept_in_a_file(streets, index, matrix, tmp_path):

@@ -89,7 +89,9 @@ pub(crate) fn summaries(
         }
         Ok(())
     };
-    let found = patiently(py, work, |_| tell(*latest.lock().unwrap_or_else(PoisonError::into_inner)))??;
+    // Nobody has the lock while Python is called: that may take long, and may wait for the search itself.
+    let done = || *latest.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = patiently(py, work, |_| tell(done()))??;
     tell(sources.len())?;
     // Only an exception, which was raised above, ends a run early.
     let found = found.unwrap_or_default();
