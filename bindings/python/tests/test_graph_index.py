@@ -154,6 +154,31 @@ def test_progress_may_wait_for_the_run():
     run(WAITS, str(Path(__file__).parent))
 
 
+WITHOUT_THREADS = """
+import os, resource
+import numpy as np
+import firsttouch
+from firsttouch import graph
+
+nodes = 200_000
+ring = graph.from_csr((np.arange(nodes + 1), np.roll(np.arange(nodes), -1), None))
+# Limits on threads are not for root.
+if os.getuid() == 0:
+    os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+try:
+    graph.all_pairs(ring, "reach", indices=[0])
+except firsttouch.UnsupportedError as error:
+    assert "ulimit -u" in error.hint, error
+else:
+    raise SystemExit("a thread was started all the same")
+"""
+
+
+def test_a_thread_that_cannot_be_started_is_an_error():
+    run(WITHOUT_THREADS)
+
+
 def test_an_index_is_kept_in_a_file(streets, index, matrix, tmp_path):
     assert index.nodes == NODES and index.graph is streets and index.arcs > NODES and index.height > SIDE // 2
     assert str(index.arcs) in repr(index)

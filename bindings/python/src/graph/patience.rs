@@ -1,5 +1,7 @@
 //! Long work, and a calling thread that stays able to be interrupted.
 
+use crate::errors::unsupported;
+use firsttouch_threads::MORE_THREADS;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
@@ -32,10 +34,13 @@ pub(super) fn patiently<T: Send>(
     let tells = Tells { done: &done, waits: thread::current() };
     thread::scope(|scope| {
         let stop = &stop;
-        let worker = scope.spawn(move || {
+        let worker = thread::Builder::new().spawn_scoped(scope, move || {
             let _tells = tells;
             work(stop)
         });
+        let worker = worker.map_err(|error| {
+            unsupported(&format_args!("a thread cannot be started: {error}"), MORE_THREADS)
+        })?;
         let mut outcome = Ok(());
         while !done.load(Ordering::Acquire) {
             py.detach(|| thread::park_timeout(LOOK));
