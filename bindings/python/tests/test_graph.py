@@ -281,6 +281,7 @@ def test_a_stored_zero_is_an_arc_in_a_sparse_matrix():
         (([0, 1, 1], [-1], [1]), "numbered"),
         (([0, 2, 1], [1], [1]), "begins"),
         (([1, 1, 1], [1], [1]), "begins"),
+        ((np.array([-(2**32), 1, 1]), np.array([1], np.int32), [1]), "begins"),
         (([0, 1, 1], [1, 0], [1, 1]), "begins"),
         (([0, 1, 1], [1], [1, 2]), "one weight"),
         (([], [], []), "nodes"),

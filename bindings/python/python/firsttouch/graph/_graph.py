@@ -228,8 +228,9 @@ def _made(graph: Any, lend: bool, must: bool, pages: Optional[str], node: Option
     if not all(part.dtype.kind in "iu" or not part.size for part in (indptr, indices)):
         raise ArgumentError("indptr and indices are whole numbers", "from_csr((indptr, indices, data))")
     kind = indices.dtype if indices.dtype.newbyteorder("=") in (np.int32, np.uint32, np.int64) else np.dtype(np.int64)
-    # Rows beyond what the type of the indices counts.
-    if indptr.size and kind.itemsize < 8 and int(indptr.max()) > np.iinfo(kind).max:
+    # Rows beyond what the type of the indices counts, or below: none is to become another.
+    counted = np.iinfo(kind)
+    if indptr.size and kind.itemsize < 8 and not counted.min <= int(indptr.min()) <= int(indptr.max()) <= counted.max:
         kind = np.dtype(np.int64)
     kind = kind.newbyteorder("=")
     before = (indptr, indices, data)
