@@ -25,6 +25,19 @@ def test_any_array_has_one():
     assert firsttouch.obtained(array[:0]).bytes == 0
 
 
+class Tensor:
+    """What shows its memory by DLPack alone, as other libraries' tensors do."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **wishes):
+        return self.array.__dlpack__(**wishes)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 def test_memory_of_others():
     with mmap.mmap(-1, 8 * MIB) as memory:
         seen = firsttouch.obtained(memory)
@@ -34,6 +47,8 @@ def test_memory_of_others():
         if again.pages is not None:
             assert seen.untouched == 8 * MIB and again.untouched < seen.untouched
     assert firsttouch.obtained(b"x" * 100).bytes in (4096, 8192)
+    tensor = Tensor(np.ones((3, MIB), np.float32))
+    assert firsttouch.obtained(tensor) == firsttouch.obtained(tensor.array)
     for thing in [[1, 2], 3, None, "text"]:
         with pytest.raises(firsttouch.ArgumentError) as error:
             firsttouch.obtained(thing)

@@ -154,8 +154,10 @@ def _shown(thing: Any) -> np.ndarray[Any, Any]:
     try:
         if hasattr(thing, "__array_interface__"):
             return np.asarray(thing)
+        if hasattr(thing, "__dlpack__"):
+            return np.from_dlpack(thing)
         return np.frombuffer(thing, np.uint8)
-    except (TypeError, ValueError, BufferError) as error:
+    except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise ArgumentError(
             f"{type(thing).__name__} shows no memory: {error}", "an array, or of several things each: their arrays"
         ) from error
