@@ -96,6 +96,9 @@ const PAUSE_TO_IDLE: u32 = 49;
 const PAUSE_TO_WORK: u32 = 1;
 const WORTHWHILE_BYTES_PER_S: f64 = (128 << 20) as f64;
 
+/// Memory of which is read at a time what of it is worth asking for: reading all of a large mapping takes longer than a pass.
+const PIECE: u64 = 512 << 20;
+
 /// Every call makes all processors hand in their page batches first, which on a busy machine costs more than a few
 /// blocks do; and the program waits for one block at a time only. So calls are large.
 const FIRST_CHUNK: u64 = 32 << 20;
@@ -226,49 +229,78 @@ impl Supervisor {
             };
             let mut this = Asked { candidate: *candidate, bytes: 0, whole: begin == candidate.start };
             let entries = |start, pages| pagemap.entries(start, pages);
-            let runs = whole_blocks(begin..candidate.end, candidate.lazy_free_bytes, false, entries)
-                .map_err(|error| self.unreadable(error))?;
-            for run in runs {
-                let mut start = run.range.start;
-                while start < run.range.end {
-                    if Instant::now() >= deadline {
-                        self.resume_at = start;
-                        pass.unfinished = true;
-                        this.whole = false;
-                        asked.push(this);
-                        return Ok(asked);
-                    }
-                    let wanted = self.chunk_bytes.min(run.range.end - start);
-                    let bytes = match self.growth.fitting(&run, wanted) {
-                        Ok(bytes) => bytes,
-                        Err(reason) => {
-                            // Others need no more memory than they have.
-                            *pass.refused.entry(reason).or_insert(0) += run.range.end - start;
-                            this.whole = false;
-                            break;
-                        }
-                    };
-                    match self.collapse(start, bytes)? {
-                        Answer::Done => {}
-                        Answer::Ended => return Ok(asked),
-                        Answer::Refused(reason) => {
-                            // Memory is short: leave the rest for a later pass.
-                            *pass.refused.entry(reason).or_insert(0) += bytes;
-                            self.resume_at = start;
-                            this.whole = false;
+            let mut piece = begin;
+            while piece < candidate.end {
+                if Instant::now() >= deadline {
+                    self.resume_at = piece;
+                    pass.unfinished = true;
+                    this.whole = false;
+                    asked.push(this);
+                    return Ok(asked);
+                }
+                let end = candidate.end.min((piece / PIECE + 1) * PIECE);
+                let runs = whole_blocks(piece..end, candidate.lazy_free_bytes, false, entries)
+                    .map_err(|error| self.unreadable(error))?;
+                for run in runs {
+                    match self.ask_run(&run, deadline, pass, &mut this)? {
+                        Asking::On => {}
+                        Asking::Ended => return Ok(asked),
+                        Asking::Later => {
                             asked.push(this);
                             return Ok(asked);
                         }
                     }
-                    this.bytes += bytes;
-                    pass.asked_bytes += bytes;
-                    start += bytes;
                 }
+                piece = end;
             }
             asked.push(this);
         }
         self.resume_at = 0;
         Ok(asked)
+    }
+
+    /// Asks for blocks that lie one after another.
+    fn ask_run(
+        &mut self,
+        run: &Blocks,
+        deadline: Instant,
+        pass: &mut Pass,
+        this: &mut Asked,
+    ) -> Result<Asking, SuperviseError> {
+        let mut start = run.range.start;
+        while start < run.range.end {
+            if Instant::now() >= deadline {
+                self.resume_at = start;
+                pass.unfinished = true;
+                this.whole = false;
+                return Ok(Asking::Later);
+            }
+            let wanted = self.chunk_bytes.min(run.range.end - start);
+            let bytes = match self.growth.fitting(run, wanted) {
+                Ok(bytes) => bytes,
+                Err(reason) => {
+                    // Others need no more memory than they have.
+                    *pass.refused.entry(reason).or_insert(0) += run.range.end - start;
+                    this.whole = false;
+                    break;
+                }
+            };
+            match self.collapse(start, bytes)? {
+                Answer::Done => {}
+                Answer::Ended => return Ok(Asking::Ended),
+                Answer::Refused(reason) => {
+                    // Memory is short: leave the rest for a later pass.
+                    *pass.refused.entry(reason).or_insert(0) += bytes;
+                    self.resume_at = start;
+                    this.whole = false;
+                    return Ok(Asking::Later);
+                }
+            }
+            this.bytes += bytes;
+            pass.asked_bytes += bytes;
+            start += bytes;
+        }
+        Ok(Asking::On)
     }
 
     /// One call, with one more try where the kernel asks for it.
@@ -351,6 +383,13 @@ struct Asked {
     candidate: Candidate,
     bytes: u64,
     whole: bool,
+}
+
+/// Whether a pass goes on.
+enum Asking {
+    On,
+    Later,
+    Ended,
 }
 
 enum Answer {

@@ -15,7 +15,7 @@ use std::time::Duration;
 const RANGE: SuperviseRange = SuperviseRange { min_size: 1 << 20, max_size: None };
 const MIB: u64 = 1 << 20;
 
-/// Takes MiB, step in bytes and a mode; fills on base pages, without a word about the mapping, so that the kernel's own
+/// Takes MiB, step in bytes and a mode (`vast` is the beginning of much address space); fills on base pages, without a word about the mapping, so that the kernel's own
 /// thread leaves it alone where huge pages are for those who ask; says so, waits for a line, and checks what it filled.
 const FILLING: &str = "\
 #include <stdio.h>
@@ -27,7 +27,8 @@ int main(int count, char **words) {
     size_t bytes = (size_t)atoi(words[1]) << 20, step = (size_t)atoi(words[2]);
     const char *mode = words[3];
     if (!strcmp(mode, \"hidden\")) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    unsigned char *block = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t mapped = strcmp(mode, \"vast\") ? bytes : (size_t)1 << 40;
+    unsigned char *block = mmap(0, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (block == MAP_FAILED) return 2;
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     for (size_t at = 0; at < bytes; at += step) block[at] = (unsigned char)(at / step * 7 + 1);
@@ -129,6 +130,20 @@ fn filled_memory_moves_to_huge_pages_and_keeps_its_contents() {
         assert!(idle.huge_before_bytes >= huge_after);
     }
     assert!(supervisor.pause() >= Duration::from_secs(2));
+    filled.ends_well();
+}
+
+/// To read which pages there are of all of it takes longer than a pass.
+#[test]
+fn the_beginning_of_a_vast_mapping_is_reached() {
+    let Some(filled) = filled(64, 4096, "vast") else { return };
+    let Some(mut supervisor) = supervise(&filled, RANGE) else { return };
+    let (_, huge_before) = filled.figures();
+    let pass = supervisor.pass().unwrap();
+    let (_, huge_after) = filled.figures();
+    let refused = pass.refused.contains_key(&Reason::NoContiguousMemory);
+    assert!(huge_after >= huge_before + 32 * MIB || refused, "{huge_before} {huge_after} {pass:?}");
+    assert!(pass.unfinished);
     filled.ends_well();
 }
 
