@@ -120,7 +120,10 @@ pub(crate) fn collapse(work: &mut Work<'_>, blocks: &[Blocks], outcome: &mut Col
             work.may_go_on()?;
             let wanted = pace.chunk().min(end - start);
             make_fresh(pace.chunk());
-            let bytes = match growth.fitting(run, wanted) {
+            // It may be long since they were chosen, and the program may have forked.
+            let pagemap = work.target.pagemap();
+            let now = run.as_now(start..start + wanted, |from, pages| pagemap.entries(from, pages));
+            let bytes = match growth.fitting(&now.map_err(|error| work.halt_of(error))?, wanted) {
                 Ok(bytes) => bytes,
                 Err(reason) => {
                     // Others need no more memory than they have.

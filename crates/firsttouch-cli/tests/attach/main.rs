@@ -26,6 +26,7 @@ mod runner;
 mod single;
 mod target;
 mod twins;
+mod undone;
 
 use machine::Surroundings;
 use runner::{Asked, Outcome};
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         meanwhile::tests(),
         refused::tests(),
         twins::tests(),
+        undone::tests(),
     ];
     single::run(&Asked::read(), "attach", tests.into_iter().flatten().map(with_huge_pages), 1)
 }

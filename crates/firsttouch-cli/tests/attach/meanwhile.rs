@@ -1,19 +1,19 @@
 //! What happens while somebody is at work on a process: it ends, becomes another program, forks, unmaps, is stopped or
 //! traced; or the one at work is killed. The process lives on, its memory is whole, and the report says what was so.
 
-use crate::attached::{Attached, assert_private, attach, command, journals};
-use crate::machine::group;
+use crate::attached::{Attached, attach, command, journals};
+use crate::machine::memory_group;
 use crate::refused::state_of;
 use crate::single::skip;
-use crate::target::{Coverage, LIMIT, Target, compiled, folder, installed, reaches, sources};
+use crate::target::{Coverage, LIMIT, Target, compiled, folder, reaches, sources};
 use crate::{Outcome, Test};
-use firsttouch_linux::numa::{self, CpuBits};
-use firsttouch_linux::process::{Stat, children};
+use firsttouch_linux::process::Stat;
 use firsttouch_linux::remote::ProcessHandle;
 use firsttouch_linux::root::Root;
+use firsttouch_memory::Room;
 use serde_json::Value;
 use signal_hook::consts::SIGINT;
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -40,47 +40,35 @@ pub(crate) fn tests() -> Vec<Test> {
             (format!("the program does `{word}` meanwhile"), Box::new(move || disturbed_by(word, ended)))
         })
         .collect();
+    tests.push(("what the program shares with a child since has its limit".to_owned(), Box::new(forked)));
     tests.push(("attach is interrupted, and goes on".to_owned(), Box::new(interrupted)));
     tests.push(("attach to a tree is interrupted at a child".to_owned(), Box::new(interrupted_in_tree)));
     tests.push(("attach is interrupted before a step at a child".to_owned(), Box::new(interrupted_before)));
     tests.push(("the order of CPUs goes on from process to process".to_owned(), Box::new(ordered_in_tree)));
     tests.push(("a thread that cannot be bound is left, and told".to_owned(), Box::new(with_deadlines)));
-    tests.push(("undo on a full disk restores the threads".to_owned(), Box::new(undone_without_room)));
-    tests.push((
-        "undo from a folder that is read-only restores the threads".to_owned(),
-        Box::new(undone_by_reading),
-    ));
-    tests.push(("undo restores threads that a cpuset has moved".to_owned(), Box::new(undone_in_cpuset)));
-    tests.push(("attach is killed, and is undone".to_owned(), Box::new(killed)));
-    tests.push(("undo restores the threads".to_owned(), Box::new(|| undone(|_| ()))));
-    tests.push(("undo restores processes that were started since".to_owned(), Box::new(undone_for_heirs)));
-    tests.push(("undo restores processes of two attaches".to_owned(), Box::new(undone_for_heirs_of_two)));
-    tests.push(("undo restores a thread that has executed".to_owned(), Box::new(undone_after_exec)));
-    tests
-        .push(("undo reads journals from before there were kinds".to_owned(), Box::new(|| undone(make_old))));
     tests.push(("the first thread has ended".to_owned(), Box::new(without_first_thread)));
     tests.push(("a dry run changes nothing".to_owned(), Box::new(dry)));
     tests.push(("journals are listed and forgotten".to_owned(), Box::new(listed)));
     tests
 }
 
-fn changes(folder: &Path) -> Outcome<Target> {
+pub(crate) fn changes(folder: &Path) -> Outcome<Target> {
     let program = compiled(folder, &sources("c").join("changes.c"))?;
     Ok(Target::start(&[program.as_os_str(), MIB.as_ref()], folder))
 }
 
 /// A program, and an attach to it that stands still in its middle: most of its steps are yet to come.
-struct Midway {
+pub(crate) struct Midway {
     folder: TempDir,
     state: TempDir,
-    target: Target,
-    attaching: Child,
+    pub(crate) target: Target,
+    pub(crate) attaching: Child,
 }
 
 impl Midway {
     /// Attaches in steps that take a while, and stops that at the first of them. On a machine that others work on it may be
     /// further before we get to it, and is begun anew with another program.
-    fn new(options: &[&str]) -> Outcome<Midway> {
+    pub(crate) fn new(options: &[&str]) -> Outcome<Midway> {
         Midway::at(|pid| pid, &[], options)
     }
 
@@ -112,12 +100,12 @@ impl Midway {
         wait_for_state(self.target.pid, &[state]);
     }
 
-    fn go_on(&self) {
+    pub(crate) fn go_on(&self) {
         signal(self.attaching.id(), "CONT");
     }
 
     /// How attaching ended; the program, and the folder of the journal.
-    fn end(self) -> (Attached, Target, TempDir, TempDir) {
+    pub(crate) fn end(self) -> (Attached, Target, TempDir, TempDir) {
         let attached = Attached::of(&self.attaching.wait_with_output().unwrap());
         (attached, self.target, self.folder, self.state)
     }
@@ -137,7 +125,8 @@ fn begun_bytes(state: &Path) -> u64 {
 fn begin(state: &Path, pid: u32, options: &[&str]) -> Child {
     let mut child = command(state)
         .arg(pid.to_string())
-        .args(["--pages", "thp", "--budget-stall", "1ms", "--json"])
+        .args(["--pages", "thp", "--json"])
+        .args(if options.contains(&"--budget-stall") { &[][..] } else { &["--budget-stall", "1ms"] })
         .args(options)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -231,8 +220,31 @@ pub(crate) fn cpus(pid: u32) -> Vec<(String, String)> {
     all
 }
 
-fn ended(report: &Value) -> &str {
+pub(crate) fn ended(report: &Value) -> &str {
     report["ended"].as_str().unwrap()
+}
+
+/// Collapsing memory that a child has as well copies it: of what the control group leaves, half is left to the program then, too. Within
+/// so long a pause it is read that the program has given nothing up.
+fn forked() -> Outcome {
+    let group = memory_group("812M")?;
+    let enter = format!("{} && exec \"$0\" \"$@\"", group.enter());
+    let mut midway = Midway::at(|pid| pid, &["sh", "-c", &enter], &["--budget-stall", "20ms"])?;
+    midway.target.change("child");
+    midway.go_on();
+    let (attached, target, _folder, _state) = midway.end();
+    let report = attached.report();
+    if report["ended"] == "stall-limit" {
+        return skip("the machine is too busy for pauses of a millisecond");
+    }
+    assert_eq!(report["ended"], "done", "{report}");
+    let file = CString::new(format!("/proc/{}/cgroup", target.pid)).unwrap();
+    let left_bytes = Room::read(&file, usize::MAX).unwrap().bytes;
+    // Alone it has left some 290 MiB, and more than half of its 512 would be copied.
+    assert!(left_bytes >= 120 << 20, "{left_bytes} {report}");
+    assert!(report["shortfalls"].to_string().contains("cgroup-limit"), "{report}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
 }
 
 fn interrupted() -> Outcome {
@@ -332,187 +344,6 @@ fn with_deadlines() -> Outcome {
     assert!(report["notes"].to_string().contains("SCHED_DEADLINE"), "{report}");
     attach(state.path(), target.pid, &["--undo"]).done(target.pid);
     assert_eq!(cpus(target.pid), before);
-    Ok(())
-}
-
-/// A program whose threads an attach has bound to CPU 0, with what they had before.
-struct Bound {
-    folder: TempDir,
-    state: TempDir,
-    target: Target,
-    before: Vec<(String, String)>,
-}
-
-impl Bound {
-    fn new() -> Outcome<Bound> {
-        let (folder, state) = (folder(), folder());
-        let target = changes(folder.path())?;
-        let before = cpus(target.pid);
-        attach(state.path(), target.pid, &["--threads", "0"]).done(target.pid);
-        Ok(Bound { folder, state, target, before })
-    }
-}
-
-/// What cannot be noted is done all the same.
-fn undone_without_room() -> Outcome {
-    let Bound { folder: _folder, state, target, before } = Bound::new()?;
-    let ours = command(state.path());
-    // Files are not to become larger than 512 bytes, which the journal is.
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""]);
-    limited.arg(ours.get_program()).args(ours.get_args()).args([&target.pid.to_string(), "--undo", "--json"]);
-    limited.env("XDG_STATE_HOME", state.path());
-    let undone = Attached::of(&limited.output().unwrap());
-    assert_eq!(ended(&undone.report()), "journal-failed", "{undone:?}");
-    assert_eq!((undone.code, cpus(target.pid)), (Some(1), before), "{undone:?}");
-    assert_eq!(journals(state.path()).len(), 1);
-    attach(state.path(), target.pid, &["--undo"]).done(target.pid);
-    assert!(journals(state.path()).is_empty());
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-/// What cannot be noted because nothing can be written there is done as well.
-fn undone_by_reading() -> Outcome {
-    installed("unshare")?;
-    let Bound { folder: _folder, state, target, before } = Bound::new()?;
-    let ours = command(state.path());
-    let mut read_only = Command::new("unshare");
-    let script = "mount --bind $XDG_STATE_HOME $XDG_STATE_HOME && mount -o remount,bind,ro $XDG_STATE_HOME && exec \"$0\" \"$@\"";
-    read_only.args(["-m", "sh", "-c", script]).arg(ours.get_program()).args(ours.get_args());
-    read_only.args([&target.pid.to_string(), "--undo", "--json"]).env("XDG_STATE_HOME", state.path());
-    let undone = Attached::of(&read_only.output().unwrap());
-    assert_eq!((ended(&undone.report()), cpus(target.pid)), ("journal-failed", before), "{undone:?}");
-    // Elsewhere there is none, and none is made.
-    let elsewhere = folder();
-    let report = attach(elsewhere.path(), target.pid, &["--undo"]).done(target.pid);
-    assert!(report["notes"].to_string().contains(&elsewhere.path().display().to_string()), "{report}");
-    assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-/// The kernel gives threads the CPUs of a cpuset that has none of theirs, and from Linux 6.2 on gives them theirs again when it can:
-/// an undo meanwhile is one for good.
-fn undone_in_cpuset() -> Outcome {
-    let Bound { folder: _folder, state, target, before } = Bound::new()?;
-    let group = group("cpuset", ["cpuset.cpus"; 2], "1")?;
-    let enter = group.enter().replace("$$", &target.pid.to_string());
-    assert!(Command::new("sh").args(["-c", &enter]).status().unwrap().success());
-    assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
-    // What that does not have is nothing to ask for.
-    let outside = attach(state.path(), target.pid, &["--threads", "0"]);
-    assert!(outside.code == Some(125) && outside.stderr.contains("cpuset"), "{outside:?}");
-    let report = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
-    drop(group);
-    assert_eq!(cpus(target.pid), before, "{report}");
-    assert!(journals(state.path()).is_empty());
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-fn killed() -> Outcome {
-    let own = cpus(std::process::id());
-    let mut midway = Midway::new(&["--threads", "0"])?;
-    assert!(cpus(midway.target.pid).iter().all(|(_, cpus)| cpus == "0"), "threads come first");
-    midway.attaching.kill().unwrap();
-    let (_, target, _folder, state) = midway.end();
-    journals(state.path()).iter().for_each(|journal| assert_private(journal));
-    let undone = attach(state.path(), target.pid, &["--undo"]);
-    assert_eq!(undone.code, Some(0), "{undone:?}");
-    assert!(cpus(target.pid).iter().all(|(_, cpus)| *cpus == own[0].1), "{own:?} {:?}", cpus(target.pid));
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-/// A journal as it was written before documents had kinds.
-fn make_old(journal: &Path) {
-    const KIND: &str = r#""kind":"attach-journal","schema_version":1,"#;
-    let lines = fs::read_to_string(journal).unwrap();
-    let old: String = lines
-        .lines()
-        .map(|line| {
-            assert!(line.contains(KIND), "{line}");
-            let version = if line.contains(r#""step":"begin""#) { r#""schema_version":1,"# } else { "" };
-            line.replace(KIND, version) + "\n"
-        })
-        .collect();
-    fs::write(journal, old).unwrap();
-}
-
-/// A child that was started while its maker had CPUs of ours has those of its maker back; one that had the same before keeps them, and so
-/// does one that somebody has bound to others since.
-fn undone_for_heirs() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let mut target = changes(folder.path())?;
-    let pid = target.pid;
-    let before = cpus(pid);
-    let all = before[0].1.clone();
-    let cpus_of = |child: u32| cpus(child)[0].1.clone();
-    let bind = |child: u32, cpus: &[u32]| numa::set_affinity(child, &CpuBits::of(cpus).unwrap()).unwrap();
-    let mut child = || {
-        let known = children(&Root::live(), pid).unwrap();
-        target.change("child");
-        *children(&Root::live(), pid).unwrap().iter().find(|child| !known.contains(child)).unwrap()
-    };
-    let earlier = child();
-    bind(earlier, &[0]);
-    attach(state.path(), pid, &["--threads", "0"]).done(pid);
-    let (heir, other) = (child(), child());
-    let apart = all.split(['-', ',']).next_back().unwrap().parse().unwrap();
-    bind(other, &[apart]);
-    let told = attach(state.path(), pid, &["--undo"]).done(pid);
-    assert_eq!((cpus(pid), cpus_of(heir)), (before, all), "{told}");
-    assert_eq!((cpus_of(earlier), cpus_of(other)), ("0".to_owned(), apart.to_string()), "{told}");
-    let notes = told["notes"].to_string();
-    assert!(notes.contains("started since") && notes.contains(&format!("before: {heir}\"")), "{told}");
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-/// What the second attach takes away, the first has given: neither is what was there before.
-fn undone_for_heirs_of_two() -> Outcome {
-    let Bound { folder: _folder, state, mut target, before } = Bound::new()?;
-    attach(state.path(), target.pid, &["--threads", "1"]).done(target.pid);
-    target.change("child");
-    let heir = children(&Root::live(), target.pid).unwrap()[0];
-    let told = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
-    assert_eq!(cpus(heir)[0].1, before[0].1, "{told}");
-    assert_eq!(cpus(target.pid), before, "{told}");
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-/// Whichever thread executes becomes the first one, and has its own CPUs still.
-fn undone_after_exec() -> Outcome {
-    let (folder, state) = (folder(), folder());
-    let mut target = changes(folder.path())?;
-    let all = cpus(target.pid)[0].1.clone();
-    attach(state.path(), target.pid, &["--threads", "0,1"]).done(target.pid);
-    target.change("relay");
-    assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "1"), "{:?}", cpus(target.pid));
-    let told = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
-    assert!(cpus(target.pid).iter().all(|(_, cpus)| *cpus == all), "{told}");
-    assert!(!told["notes"].to_string().contains("has bound it"), "{told}");
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
-    Ok(())
-}
-
-fn undone(meanwhile: fn(&Path)) -> Outcome {
-    let Bound { folder: _folder, state, target, before } = Bound::new()?;
-    journals(state.path()).iter().for_each(|journal| meanwhile(journal));
-    assert!(cpus(target.pid).iter().all(|(_, cpus)| cpus == "0"), "{:?}", cpus(target.pid));
-    let undone = attach(state.path(), target.pid, &["--undo"]);
-    assert_eq!(undone.code, Some(0), "{undone:?}");
-    assert_eq!(cpus(target.pid), before);
-    let again = attach(state.path(), target.pid, &["--undo"]);
-    assert!(
-        again.code == Some(0)
-            && again.report()["notes"][0].as_str().unwrap().starts_with("there is nothing to take back: "),
-        "{again:?}"
-    );
-    assert!(journals(state.path()).is_empty());
-    assert_eq!(target.finish().0, Some(0), "memory was lost");
     Ok(())
 }
 

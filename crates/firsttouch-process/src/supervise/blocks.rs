@@ -26,12 +26,26 @@ pub struct Blocks {
     pub absent_bytes: u64,
     /// Bytes of them, at most, that the kernel may take back without writing them anywhere (`MADV_FREE`): collapsing ends that.
     pub lazy_free_bytes: u64,
+    /// Of each at least so many bytes are the program's alone.
+    own_bytes: u64,
 }
 
 impl Blocks {
+    /// A range of them as it is now: since they were chosen the program may have forked, and collapsing copies what a child has as well.
+    pub fn as_now(
+        &self,
+        range: Range<u64>,
+        entries: impl Fn(u64, usize) -> io::Result<Vec<PageEntry>>,
+    ) -> io::Result<Blocks> {
+        let pages = ((range.end - range.start) / Pagemap::PAGE_BYTES) as usize;
+        let own = entries(range.start, pages)?.iter().filter(|page| page.is_written_in_place()).count();
+        let absent_bytes = (pages - own) as u64 * Pagemap::PAGE_BYTES;
+        Ok(Blocks { range, absent_bytes, lazy_free_bytes: self.lazy_free_bytes, own_bytes: 0 })
+    }
+
     /// By how much collapsing so many bytes of them makes what the process holds grow, at most.
     fn growth(&self, bytes: u64) -> u64 {
-        self.absent_bytes.min(bytes - bytes / PMD_BYTES * ENOUGH_BYTES) + self.lazy_free_bytes.min(bytes)
+        self.absent_bytes.min(bytes - bytes / PMD_BYTES * self.own_bytes) + self.lazy_free_bytes.min(bytes)
     }
 }
 
@@ -70,7 +84,10 @@ pub fn whole_blocks(
                         run.range.end = at + PMD_BYTES;
                         run.absent_bytes += absent_bytes;
                     }
-                    _ => runs.push(Blocks { range: at..at + PMD_BYTES, absent_bytes, lazy_free_bytes }),
+                    _ => {
+                        let range = at..at + PMD_BYTES;
+                        runs.push(Blocks { range, absent_bytes, lazy_free_bytes, own_bytes: ENOUGH_BYTES });
+                    }
                 }
             }
             at += PMD_BYTES;
@@ -164,13 +181,23 @@ mod tests {
         assert_eq!(of_one(4096..8192, 512, PRESENT), []);
         assert_eq!(of_one(0..PMD_BYTES, 512, FORKED), []);
         assert_eq!(of_one(0..PMD_BYTES, 512, OF_A_FILE).len(), 1);
+        // What was the program's alone, and has been forked since.
+        let blocks = whole_blocks(0..2 * PMD_BYTES, 0, false, &present).unwrap().remove(0);
+        let growth = |word| {
+            blocks.as_now(PMD_BYTES..2 * PMD_BYTES, pagemap(vec![512; 2], word)).unwrap().growth(PMD_BYTES)
+        };
+        assert_eq!((blocks.growth(PMD_BYTES), growth(PRESENT), growth(FORKED)), (0, 0, PMD_BYTES));
     }
 
     #[test]
     fn half_of_the_most_room_is_left_to_the_program() {
         const MIB: u64 = 1 << 20;
-        let blocks =
-            |absent_bytes, lazy_free_bytes| Blocks { range: 0..64 * MIB, absent_bytes, lazy_free_bytes };
+        let blocks = |absent_bytes, lazy_free_bytes| Blocks {
+            range: 0..64 * MIB,
+            absent_bytes,
+            lazy_free_bytes,
+            own_bytes: ENOUGH_BYTES,
+        };
         let mut limit = GrowthLimit::new(1);
         // Of each block at least half is there.
         let mut fitting = |room: u64, blocks: &Blocks| {
