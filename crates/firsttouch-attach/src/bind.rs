@@ -1,5 +1,6 @@
 //! Threads onto their CPUs.
 
+use crate::makers::Makers;
 use crate::target::Target;
 use crate::work::{Halt, Phase, Work};
 use firsttouch_documents::JournalEntry;
@@ -78,6 +79,7 @@ pub(crate) fn bind(work: &mut Work<'_>, affinity: &ThreadAffinity) -> Result<(),
     for _ in 0..MOST_ROUNDS {
         work.may_go_on()?;
         let threads = threads(work)?;
+        let makers = Makers::at_work(work);
         let of = threads.len() as u64;
         let mut is_new = false;
         for thread in threads {
@@ -93,8 +95,12 @@ pub(crate) fn bind(work: &mut Work<'_>, affinity: &ThreadAffinity) -> Result<(),
             if let Some(given) = given {
                 // As it is now: the program may have bound it while others were bound.
                 let now = thread_of(work.target.root(), work.target.pid(), thread.id);
-                if let Some(thread) = now.filter(|now| now.cpus != given) {
+                if let Some(mut thread) = now.filter(|now| now.cpus != given) {
                     work.may_go_on()?;
+                    // Who has what this attach, or one before, gave to its maker had before what that had.
+                    if let Some(before) = makers.of_thread(thread.id, started, &thread.cpus) {
+                        thread.cpus.clone_from(before);
+                    }
                     one(work, &thread, started, &given)?;
                 }
             }

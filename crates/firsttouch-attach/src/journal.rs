@@ -6,7 +6,7 @@
 //!
 //! Invariant: a line is in the file before the step that it describes is made (`firsttouch-journal`).
 
-use firsttouch_documents::{JournalBegin, JournalEntry, to_line};
+use firsttouch_documents::{JournalBegin, JournalEntry, ProgramImage, to_line};
 use firsttouch_journal::{JournalError, JournalFile, parse};
 use firsttouch_linux::process::pid_namespace;
 use firsttouch_linux::root::Root;
@@ -55,6 +55,28 @@ impl JournalHistory {
             )
         };
         steps.filter(|(line, entry)| is_step(entry) && !undone.contains(line)).collect()
+    }
+
+    /// What is to be taken back of a process that is this program, newest first. Attaches to the program that it was before are in the same
+    /// journal.
+    pub(crate) fn steps(&self, image: &ProgramImage) -> Vec<Step> {
+        let mut begins = self.entries.iter().enumerate().rev().filter_map(|(line, entry)| match entry {
+            JournalEntry::Begin(begin) => Some((line, begin)),
+            _ => None,
+        });
+        let mut begin = begins.next();
+        let step = |(line, entry): (usize, &JournalEntry)| {
+            while begin.is_some_and(|(at, _)| at > line) {
+                begin = begins.next();
+            }
+            Step {
+                line,
+                entry: entry.clone(),
+                same_program: begin.is_some_and(|(_, begin)| begin.image == *image),
+                began_ticks: begin.and_then(|(_, begin)| begin.began_ticks),
+            }
+        };
+        self.open_steps().into_iter().map(step).collect()
     }
 
     /// How many of them can be taken back.
@@ -191,7 +213,6 @@ pub(crate) struct Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use firsttouch_documents::ProgramImage;
     use firsttouch_placement::{AttachAsked, AttachEnded};
     use proptest::prelude::*;
     use std::fs::{self, OpenOptions};
@@ -281,6 +302,28 @@ mod tests {
         assert_eq!(history.open_steps(), [(1, &step)]);
         assert!(history.is_cut_off());
         assert_eq!(history.begin().map(|begin| begin.pid), Some(7));
+    }
+
+    #[test]
+    fn steps_are_those_of_the_program_that_they_were_made_to() {
+        let image = |start_code| ProgramImage { program: "/bin/x".to_owned(), start_code, start_stack: 2 };
+        let begin = |start_code, ticks| match begin("b") {
+            JournalEntry::Begin(begin) => JournalEntry::Begin(Box::new(JournalBegin {
+                image: image(start_code),
+                began_ticks: Some(ticks),
+                ..*begin
+            })),
+            other => other,
+        };
+        let step = JournalEntry::Move { start: 0, nodes: "0*2".to_owned(), to: None };
+        let entries = vec![begin(1, 70), step.clone(), begin(5, 80), step.clone(), step.clone()];
+        let history = JournalHistory { entries, whole_bytes: 0 };
+        let found: Vec<_> = history
+            .steps(&image(5))
+            .iter()
+            .map(|step| (step.line, step.same_program, step.began_ticks))
+            .collect();
+        assert_eq!(found, [(4, true, Some(80)), (3, true, Some(80)), (1, false, Some(70))]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod fresh;
 mod heirs;
 mod in_process;
 mod journal;
+mod makers;
 mod migrate;
 mod observe;
 mod pace;

@@ -5,14 +5,15 @@ use crate::attach::{AttachContext, AttachError, finish};
 use crate::back::{Back, Moved};
 use crate::bind::{self, Set, ThreadAffinity};
 use crate::executor::Executor;
-use crate::heirs::{self, Cpuset};
-use crate::journal::{Journal, JournalHistory, Step};
+use crate::heirs;
+use crate::journal::{Journal, Step};
+use crate::makers::Cpuset;
 use crate::pace::Took;
 use crate::reading::{Reader, Reading};
 use crate::stayed::Stayed;
 use crate::target::Target;
 use crate::work::{AttachProgress, Halt, Phase, Shortfalls, Watcher, Work};
-use firsttouch_documents::{JournalEntry, ProgramImage};
+use firsttouch_documents::JournalEntry;
 use firsttouch_linux::clock::QueueTime;
 use firsttouch_linux::cpulist::parse_list;
 use firsttouch_linux::remote::Batches;
@@ -22,6 +23,9 @@ use firsttouch_placement::{AttachAction, AttachAsked, AttachEnded, AttachPlan, A
 use firsttouch_threads::thread_of;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Heirs whose makers were heirs themselves are looked for so often.
+const MOST_ROUNDS: u32 = 4;
 
 /// Takes back what the journal of a process says. Without a step to take back, that is said in the notes.
 pub fn undo(
@@ -33,7 +37,7 @@ pub fn undo(
 ) -> Result<AttachReport, AttachError> {
     let pid = target.pid();
     let mut journal = Journal::open_kept(&context.journals, &target.owner())?;
-    let steps = steps_of(journal.history(), target.image());
+    let steps = journal.history().steps(target.image());
     let (asked, affinity) = (AttachAsked::default(), ThreadAffinity::default());
     let reader = Reader { target, asked: &asked, affinity: &affinity, nodes: &context.nodes, stall_limit };
     let Reading { areas, receipt: before, .. } =
@@ -101,23 +105,6 @@ pub fn undo(
     })
 }
 
-/// What is to be taken back, newest first. Attaches to the program that the process was before are in the same journal.
-fn steps_of(history: &JournalHistory, image: &ProgramImage) -> Vec<Step> {
-    let begin_of = |line: usize| {
-        let earlier = history.entries.iter().take(line).rev();
-        earlier
-            .filter_map(|entry| if let JournalEntry::Begin(begin) = entry { Some(begin) } else { None })
-            .next()
-    };
-    let step = |(line, entry): (usize, &JournalEntry)| Step {
-        line,
-        entry: entry.clone(),
-        same_program: begin_of(line).is_some_and(|begin| begin.image == *image),
-        began_ticks: begin_of(line).and_then(|begin| begin.began_ticks),
-    };
-    history.open_steps().into_iter().map(step).collect()
-}
-
 fn take_back(work: &mut Work<'_>, steps: &[Step], areas: &[Area], journals: &Path) -> Result<(), Halt> {
     let begun = Instant::now();
     let mut back = Back::new(work, areas);
@@ -159,8 +146,13 @@ fn take_back(work: &mut Work<'_>, steps: &[Step], areas: &[Area], journals: &Pat
                 work.progress(Phase::Back, done, of, begun);
             }
         }
-        // Now that nobody inherits them any more.
+        // Now that nobody inherits them any more; threads that were made meanwhile may have.
         if is_of_threads {
+            for _ in 0..MOST_ROUNDS {
+                if !heirs::of_process(work, steps, &cpuset)? {
+                    break;
+                }
+            }
             heirs::of_descendants(work, steps, journals)?;
         }
     }
@@ -218,35 +210,4 @@ fn affinity(
         }
     }
     Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use firsttouch_documents::JournalBegin;
-
-    #[test]
-    fn steps_are_those_of_the_program_that_they_were_made_to() {
-        let image = |start_code| ProgramImage { program: "/bin/x".to_owned(), start_code, start_stack: 2 };
-        let begin = |start_code| {
-            JournalEntry::Begin(Box::new(JournalBegin {
-                pid: 7,
-                start_ticks: 99,
-                boot_id: String::new(),
-                host: None,
-                pid_namespace: None,
-                image: image(start_code),
-                command: String::new(),
-                began: String::new(),
-                began_ticks: None,
-                asked: AttachAsked::default(),
-            }))
-        };
-        let step = JournalEntry::Move { start: 0, nodes: "0*2".to_owned(), to: None };
-        let entries = vec![begin(1), step.clone(), begin(5), step.clone()];
-        let history = JournalHistory { entries, whole_bytes: 0 };
-        let found: Vec<_> =
-            steps_of(&history, &image(5)).iter().map(|step| (step.line, step.same_program)).collect();
-        assert_eq!(found, [(3, true), (1, false)]);
-    }
 }

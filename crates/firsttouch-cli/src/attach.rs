@@ -44,34 +44,71 @@ pub(crate) fn run(args: &Attach) -> Outcome {
         if args.undo { ResolvedRequest::default() } else { request(args, &here, place.as_ref())? };
     let interrupt = Interrupt::listen()?;
     let context = AttachContext { journals, now: clock::now(), nodes: nodes(&here), stop: interrupt.flag() };
+    let mut below = Below::default();
+    if args.tree && args.undo {
+        // The last first: who was started while an attach was at work had by then what that had given to its maker. It goes back to this,
+        // and with its maker to what was before.
+        let family = family(&target)?;
+        below.go_through(family.into_iter().rev(), &target, args, &mut request, &context);
+        below.reports.reverse();
+    }
     let mut report = one(&target, args, &request, &context)?;
     report.own_devices = place.and_then(|place| place.own);
-    let mut is_stopped = report.ended == AttachEnded::Interrupted;
-    if args.tree {
+    below.is_stopped |= report.ended == AttachEnded::Interrupted;
+    if args.tree && !args.undo {
         request.affinity.go_on_behind(&target);
-        let family = descendants(&Root::live(), &[pid])?;
-        for child in family.into_iter().skip(1).filter(|child| *child != std::process::id()) {
-            if is_stopped {
-                break;
-            }
-            match descendant(child, &target, args, &mut request, &context) {
-                Ok(done) => {
-                    is_stopped = done.ended == AttachEnded::Interrupted;
-                    report.children.push(done);
-                }
-                Err(failure) => {
-                    is_stopped = failure.is_code(INTERRUPTED);
-                    report.notes.push(format!("descendant {child} was left as it is: {failure}"));
-                }
-            }
-        }
+        below.go_through(family(&target)?.into_iter(), &target, args, &mut request, &context);
     }
+    report.children = below.reports;
+    report.notes.extend(below.notes);
     output::data(&if args.json {
         to_json(&report)
     } else {
         text::attach(&report, output::width(), Style::Ansi)
     })?;
-    Ok(if is_stopped { INTERRUPTED } else { code(&report) })
+    Ok(if below.is_stopped { INTERRUPTED } else { code(&report) })
+}
+
+/// The descendants of a process, makers before those that they started.
+fn family(of: &Target) -> Outcome<Vec<u32>> {
+    let family = descendants(&Root::live(), &[of.pid()])?;
+    Ok(family.into_iter().skip(1).filter(|pid| *pid != std::process::id()).collect())
+}
+
+/// What became of the descendants of a process.
+#[derive(Default)]
+struct Below {
+    reports: Vec<AttachReport>,
+    notes: Vec<String>,
+    is_stopped: bool,
+}
+
+impl Below {
+    /// One after the other, until somebody asks to stop.
+    fn go_through(
+        &mut self,
+        family: impl Iterator<Item = u32>,
+        of: &Target,
+        args: &Attach,
+        request: &mut ResolvedRequest,
+        context: &AttachContext<'_>,
+    ) {
+        for child in family {
+            if self.is_stopped {
+                break;
+            }
+            match descendant(child, of, args, request, context) {
+                Ok(done) => {
+                    self.is_stopped = done.ended == AttachEnded::Interrupted;
+                    self.reports.push(done);
+                }
+                Err(failure) => {
+                    self.is_stopped = failure.is_code(INTERRUPTED);
+                    self.notes.push(format!("descendant {child} was left as it is: {failure}"));
+                }
+            }
+        }
+    }
 }
 
 /// One that a process has started, or that was started by one of these.

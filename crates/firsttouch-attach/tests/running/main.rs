@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod heirs;
 mod meddling;
 #[path = "../../../../tests/skipped.rs"]
 mod skipped;

@@ -24,6 +24,7 @@ pub(crate) fn tests() -> Vec<Test> {
         test("undo restores processes that were started since", undone_for_heirs),
         test("undo restores processes of two attaches", undone_for_heirs_of_two),
         test("undo restores a thread that has executed", undone_after_exec),
+        test("undo restores a tree that grew meanwhile", undone_in_tree),
         test("undo reads journals from before there were kinds", || undone(make_old)),
     ]
 }
@@ -172,6 +173,29 @@ fn undone_for_heirs_of_two() -> Outcome {
     let told = attach(state.path(), target.pid, &["--undo"]).done(target.pid);
     assert_eq!(cpus(heir)[0].1, before[0].1, "{told}");
     assert_eq!(cpus(target.pid), before, "{told}");
+    assert_eq!(target.finish().0, Some(0), "memory was lost");
+    Ok(())
+}
+
+/// Children that are started while their maker is at its place have its CPUs, and those of the order then: both go.
+fn undone_in_tree() -> Outcome {
+    let all = cpus(std::process::id())[0].1.clone();
+    let mut midway = Midway::new(&["--tree", "--threads", "0,1"])?;
+    let pid = midway.target.pid;
+    midway.target.change("child");
+    midway.target.change("child");
+    midway.go_on();
+    let (attached, target, _folder, state) = midway.end();
+    let report = attached.report();
+    let family: Vec<u32> = [pid].into_iter().chain(children(&Root::live(), pid).unwrap()).collect();
+    let mut given: Vec<String> = family.iter().map(|pid| cpus(*pid)[0].1.clone()).collect();
+    given[1..].sort();
+    assert_eq!(given, ["0", "0", "1"], "{report}");
+    let told = attach(state.path(), pid, &["--undo", "--tree"]).done(pid);
+    for pid in family {
+        assert!(cpus(pid).iter().all(|(_, cpus)| *cpus == all), "{told}");
+    }
+    assert!(journals(state.path()).is_empty());
     assert_eq!(target.finish().0, Some(0), "memory was lost");
     Ok(())
 }
