@@ -39,6 +39,16 @@ impl Moved {
         parts.iter().max_by_key(|(node, parts)| (*parts, *node == now)).map_or(now, |(node, _)| *node)
     }
 
+    /// Whether a part of a page was sent to another node than it was on.
+    fn was_sent(&self, page: Page) -> bool {
+        let first = ((page.address - self.start) / PAGE_BYTES) as usize;
+        (first..first + (page.bytes / PAGE_BYTES) as usize).any(|place| {
+            let before = self.before.get(place).copied().flatten();
+            let to = self.to.as_ref().map(|to| to.get(place).copied().flatten());
+            before.is_some() && to.is_none_or(|to| to.is_some() && to != before)
+        })
+    }
+
     /// Whether what lies at this place on `now` was moved there.
     fn is_moved(&self, place: usize, now: u32) -> bool {
         self.to.as_ref().is_none_or(|to| to.get(place).copied().flatten() == Some(now))
@@ -57,6 +67,8 @@ pub(crate) struct Back<'a> {
     allowed: Option<Vec<u32>>,
     barred: SortedSet<u32>,
     left_bytes: u64,
+    /// Bytes that the kernel does not show, which it moves as little.
+    hidden_bytes: u64,
 }
 
 impl Back<'_> {
@@ -76,6 +88,7 @@ impl Back<'_> {
             allowed: Status::read(root, member).ok().and_then(|status| status.allowed_nodes),
             barred: SortedSet::default(),
             left_bytes: 0,
+            hidden_bytes: 0,
         }
     }
 
@@ -91,6 +104,10 @@ impl Back<'_> {
             let may_be_huge = !self.tells_huge && !self.areas.iter().any(small);
             let mut tickets = Vec::new();
             for (page, now) in read(work, from, until, may_be_huge)?.pages {
+                if now == -libc::ENOENT && moved.was_sent(page) {
+                    self.hidden_bytes += page.bytes;
+                    all_back = false;
+                }
                 let Ok(now) = u32::try_from(now) else { continue };
                 let node = moved.before(page, now, |place| moved.is_moved(place, now));
                 if node != now && self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(&node)) {
@@ -103,7 +120,10 @@ impl Back<'_> {
                 }
             }
             if !tickets.is_empty() {
-                all_back &= self.mover.carry_out(work, tickets, may_be_huge)? == 0;
+                let shared_before = work.stayed.shared;
+                let left_bytes = self.mover.carry_out(work, tickets, may_be_huge)?;
+                // What is shared since a fork goes back when the child has ended.
+                all_back &= left_bytes == 0 && work.stayed.shared == shared_before;
             }
         }
         Ok(all_back)
@@ -118,7 +138,17 @@ impl Back<'_> {
 
     /// Says what was left where it is.
     pub(crate) fn tell(self, work: &mut Work<'_>) {
+        work.stayed.hidden += self.hidden_bytes;
         tell(work);
+        for (bytes, why) in [
+            (work.stayed.shared, "are another process's as well, as after a fork"),
+            (self.hidden_bytes, "are watched by the kernel to balance nodes, or nobody may touch them"),
+        ] {
+            if bytes > 0 {
+                work.notes
+                    .push(format!("{} {why}, and stay for now: undo again after that", format_bytes(bytes)));
+            }
+        }
         if self.left_bytes > 0 {
             work.notes.push(format!(
                 "{} lie elsewhere than they were moved to, or are the program's own choice of nodes since, and are left so",
@@ -154,6 +184,17 @@ mod tests {
         assert_eq!(origin("-", Some("1"), PAGE_BYTES, 1), 1);
         // Of a journal that does not tell where it was moved to.
         assert_eq!((origin("0", None, PAGE_BYTES, 2), origin("-", None, PAGE_BYTES, 2)), (0, 2));
+    }
+
+    #[test]
+    fn a_page_that_nobody_sees_counts_where_it_was_sent_elsewhere() {
+        let sent = |nodes: &str, to: Option<&str>, bytes: u64| {
+            Moved::parse(PMD_BYTES, nodes, to).unwrap().was_sent(Page { address: PMD_BYTES, bytes })
+        };
+        assert!(sent("0", Some("1"), PAGE_BYTES) && sent("0", None, PAGE_BYTES));
+        assert!(!sent("0", Some("-"), PAGE_BYTES) && !sent("-", Some("1"), PAGE_BYTES));
+        assert!(!sent("-", None, PAGE_BYTES) && !sent("1,0", Some("-,1"), PAGE_BYTES));
+        assert!(sent("1,0*511", Some("-,1*511"), PMD_BYTES));
     }
 
     #[test]

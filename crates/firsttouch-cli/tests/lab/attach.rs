@@ -50,6 +50,16 @@ pub(crate) fn tests() -> Vec<Test> {
             assert_eq!((at(ran, "attached"), at(ran, "since")), ([0, 2048], [1024, 1024]), "{ran:?}");
             assert_eq!(at(ran, "undone"), [2048, 0], "{ran:?}");
         }));
+        tests.push(undone(&setting, "forked", "--memory bind=1", |ran| {
+            assert_eq!((at(ran, "attached"), at(ran, "undone")), ([0, 2048], [0, 2048]), "{ran:?}");
+            assert!(ran.stdout.contains("are another process's as well"), "{ran:?}");
+            assert_eq!((said(ran, "again-status"), at(ran, "again")), ("0", [2048, 0]), "{ran:?}");
+        }));
+        // Linux 6.1 does not show, and does not move, what nobody may touch, nor what it watches to balance nodes.
+        tests.push(undone(&setting, "barred", "--memory bind=1", |ran| {
+            assert_eq!((at(ran, "attached"), said(ran, "again-status")), ([0, 2048], "0"), "{ran:?}");
+            assert_eq!(at(ran, "again"), [2048, 0], "{ran:?}");
+        }));
         tests.push(undone(&setting, "remap", "--memory bind=1", |ran| {
             assert_eq!((at(ran, "since"), at(ran, "undone")), ([0, 2048], [0, 2048]), "{ran:?}");
             assert!(ran.stdout.contains("8 MiB lie elsewhere than"), "{ran:?}");

@@ -5,8 +5,11 @@
  *   own     one half is on node 0, the other on node 1, and the program has that moved to node 0 itself
  *   remap   all is on node 0, and the program maps other memory there, which it binds to node 1
  *   narrow  all is on node 0, and the control group loses that; it has it again, and `again` the attach is undone
- *   caught  all is on node 0, and the control group loses node 1 while pages go there; it has it again */
+ *   caught  all is on node 0, and the control group loses node 1 while pages go there; it has it again
+ *   forked  all is on node 0, and the program forks a child, which ends; `again` the attach is undone
+ *   barred  all is on node 0, and the program may not touch the second half, then may; `again` the attach is undone */
 #include "numa.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -92,11 +95,36 @@ static void firsttouch(const char *when, const char *first, char **options) {
     show(when);
 }
 
+/* A child that shares the memory until it is told to end, by the end of its input. */
+static pid_t fork_child(int *input) {
+    int ends[2];
+    char byte;
+    if (pipe2(ends, O_CLOEXEC))
+        give_up("pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) != 0);
+    }
+    if (child < 0)
+        give_up("fork");
+    close(ends[0]);
+    *input = ends[1];
+    return child;
+}
+
+static void protect(int protection) {
+    if (mprotect(memory + BYTES / 2, BYTES / 2, protection))
+        give_up("mprotect");
+}
+
 int main(int count, char **words) {
     char *none[] = {NULL};
     if (count < 2)
         return 2;
     const char *what = words[1];
+    pid_t child = 0;
+    int input = -1;
     /* Nobody else is to collapse it. */
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     memory = map(BYTES, !strcmp(what, "mixed"));
@@ -123,14 +151,29 @@ int main(int count, char **words) {
         touch(memory, BYTES);
     } else if (!strcmp(what, "narrow")) {
         allow("1");
+    } else if (!strcmp(what, "forked")) {
+        child = fork_child(&input);
+    } else if (!strcmp(what, "barred")) {
+        protect(PROT_NONE);
     } else if (!strcmp(what, "caught")) {
         allow("0-1");
     }
     show("since");
     firsttouch("undone", "--undo", none);
+    int is_again = 1;
     if (!strcmp(what, "narrow")) {
         allow("0-1");
-        firsttouch("again", "--undo", none);
+    } else if (!strcmp(what, "forked")) {
+        int status;
+        close(input);
+        if (waitpid(child, &status, 0) != child || status)
+            give_up("child");
+    } else if (!strcmp(what, "barred")) {
+        protect(PROT_READ | PROT_WRITE);
+    } else {
+        is_again = 0;
     }
+    if (is_again)
+        firsttouch("again", "--undo", none);
     return 0;
 }
