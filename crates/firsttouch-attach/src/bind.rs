@@ -126,7 +126,8 @@ fn one(work: &mut Work<'_>, thread: &ThreadState, started: u64, given: &[u32]) -
         given: format_list(given),
     })?;
     let outcome = set(work, thread.id, started, &bits);
-    if !matches!(outcome, Ok(Set::Done)) {
+    // Whoever gave no answer may have made the step all the same, or makes it yet: the way back finds out.
+    if matches!(outcome, Ok(Set::Gone | Set::Refused(_)) | Err(Halt::Refused(..))) {
         // The step was not made: there is nothing to take back.
         work.note(JournalEntry::Undone { line })?;
     }

@@ -1,7 +1,7 @@
 //! Threads that are made, or were there, while somebody gives CPUs and takes them back: each has in the end what it would have had.
 
-use crate::{GO_ON, Running, attached, cannot, on_cpu, skipped, undone};
-use firsttouch_attach::{AttachContext, Executor, ResolvedRequest, ThreadAffinity, attach, undo};
+use crate::{GO_ON, Running, attached, attached_by, cannot, context, on_cpu, skipped, undone};
+use firsttouch_attach::{AttachContext, Executor, ResolvedRequest, ThreadAffinity, attach, kept, undo};
 use firsttouch_linux::numa::{self, CpuBits};
 use firsttouch_linux::process::{Stat, ticks_after_boot};
 use firsttouch_linux::root::Root;
@@ -139,5 +139,29 @@ fn who_is_made_before_its_maker_has_its_cpus_back_has_them_too() {
     let context = AttachContext { journals, now: String::new(), nodes: vec![0], stop: &GO_ON };
     let back = undo(&target, &mut executor, &context, Duration::from_millis(20), &mut |_| {}).unwrap();
     assert_eq!(running.cpus(), vec![before[0].clone(); 2], "{back:?}");
+    running.ends_well();
+}
+
+#[test]
+fn a_step_of_which_nobody_knows_whether_it_was_made_can_be_taken_back() {
+    let Some(running) = Running::start(1, 0) else { return };
+    let Some([_, last]) = two_cpus(&running) else { return };
+    let (before, target) = (running.cpus(), running.target());
+    let mut executor = Binding(|thread, cpus: &CpuBits| {
+        bind(thread, cpus)?;
+        Err(io::ErrorKind::TimedOut.into())
+    });
+    let outcome =
+        attach(&target, &mut executor, &on_cpu(last), &context(&running, &GO_ON), false, &mut |_| {});
+    assert!(outcome.is_err(), "{outcome:?}");
+    assert_eq!(running.cpus(), [[last]]);
+    let back = undone(&running);
+    assert_eq!(running.cpus(), before, "{back:?}");
+    assert!(kept(&Root::live(), &running.journals()).unwrap().is_empty());
+    // What the kernel refuses was not made.
+    let mut executor =
+        Binding(|_, _: &CpuBits| -> io::Result<()> { Err(io::Error::from_raw_os_error(libc::EINVAL)) });
+    let report = attached_by(&running, &target, &mut executor, &on_cpu(last), &GO_ON).unwrap();
+    assert_eq!((report.bound_threads, report.journal), (0, None));
     running.ends_well();
 }
