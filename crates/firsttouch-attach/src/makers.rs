@@ -38,7 +38,7 @@ pub(crate) struct Makers {
     known: HashSet<(u32, u64)>,
     /// Attaches, the newest first.
     given: Vec<Given>,
-    /// The number and the start of the first thread, which whoever executes has from then on, where somebody has.
+    /// The number of the first thread, where somebody has executed: whoever did has it from then on, and its start, too.
     executed: Option<u32>,
 }
 

@@ -82,9 +82,8 @@ impl Ended<'_> {
             let own_numbers = seen.memory.as_ref().map_or(&[][..], |(_, pages)| &pages.own_numbers);
             self.add_records(&mut receipt, seen.pid, own_numbers);
             if let Some((tree, pages)) = seen.memory {
-                if !unreached::tell(&mut receipt, &tree, &pages.without_agent) {
-                    unserved::tell(&mut receipt, &tree, &pages);
-                }
+                let unreached_bytes = unreached::tell(&mut receipt, &tree, &pages.without_agent);
+                unserved::tell(&mut receipt, &tree, &pages, unreached_bytes);
                 self.add_nodes(&mut receipt, pages.bytes_by_node);
             }
         } else {

@@ -9,10 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Says of which programs the memory was not placed because no agent was in them. One sentence for each program: a pool of
-/// processes is one. Answers whether there is any.
-pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, without_agent: &[WithoutAgent]) -> bool {
+/// processes is one. Answers how many bytes that is.
+pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, without_agent: &[WithoutAgent]) -> u64 {
     if !receipt.asked.follow || !wants_huge(&receipt.asked) {
-        return false;
+        return 0;
     }
     let mut programs: Vec<Unreached<'_>> = Vec::new();
     for process in &tree.processes {
@@ -28,7 +28,7 @@ pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, without_agent: &[W
     }
     programs.retain(|unreached| unreached.bytes >= WORTH_BYTES);
     receipt.notes.extend(programs.iter().map(Unreached::note));
-    !programs.is_empty()
+    programs.iter().map(|unreached| unreached.bytes).sum()
 }
 
 struct Unreached<'a> {

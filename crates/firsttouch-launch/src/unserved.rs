@@ -10,8 +10,10 @@ pub(crate) const WORTH_BYTES: u64 = 64 << 20;
 
 /// Says why most of a program's memory was not placed, where an allocator of its own has it: without this there would be no
 /// shortfall, because the agent knows nothing of such memory.
-pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages) {
-    let bytes = pages.unserved.bytes;
+///
+/// `unreached_bytes` are of programs in which no agent was, which is told already.
+pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages, unreached_bytes: u64) {
+    let bytes = pages.unserved.bytes.saturating_sub(unreached_bytes);
     // What a program leaves to others, or to glibc because of a reason that is told, has its remedy already.
     let is_told = receipt.shortfalls.iter().any(|short| short.bytes >= bytes / 2 || leaves_all(short.reason));
     let is_most = |bytes| bytes >= WORTH_BYTES && bytes > tree.at_peak.of_no_file().bytes / 2;
@@ -20,7 +22,7 @@ pub(crate) fn tell(receipt: &mut Receipt, tree: &ProcessTree, pages: &PeakPages)
     }
     let remedy = "--via supervise and `firsttouch attach` collapse it from outside";
     // What may be the C library's own, in blocks too small to be placed, is no module's.
-    let foreign = Some(bytes - pages.unserved.arena_like_bytes).filter(|bytes| is_most(*bytes));
+    let foreign = Some(bytes.saturating_sub(pages.unserved.arena_like_bytes)).filter(|bytes| is_most(*bytes));
     let named = foreign.zip(pages.modules.iter().find_map(|module| allocator_of(module)));
     let Some((bytes, (function, module))) = named else {
         let size = format_bytes(bytes);
@@ -64,6 +66,15 @@ mod tests {
     use firsttouch_placement::{Record, Resident, ResidentMemory, Unserved};
 
     fn told(receipt: &mut Receipt, unserved_mib: u64, private_mib: u64) -> (usize, usize) {
+        told_beside(receipt, unserved_mib, private_mib, 0)
+    }
+
+    fn told_beside(
+        receipt: &mut Receipt,
+        unserved_mib: u64,
+        private_mib: u64,
+        unreached_mib: u64,
+    ) -> (usize, usize) {
         let private = Resident { bytes: private_mib << 20, huge_bytes: 0 };
         let at_peak = ResidentMemory { private, ..ResidentMemory::default() };
         let tree = ProcessTree { at_peak, ..ProcessTree::default() };
@@ -77,6 +88,7 @@ mod tests {
                 modules,
                 ..PeakPages::default()
             },
+            unreached_mib << 20,
         );
         (receipt.shortfalls.len(), receipt.notes.len())
     }
@@ -95,6 +107,9 @@ mod tests {
         assert_eq!(told(&mut receipt("thp", Vec::new()), 63, 64), (0, 0), "little");
         assert_eq!(told(&mut receipt("thp", Vec::new()), 100, 250), (0, 0), "the smaller part");
         assert_eq!(told(&mut receipt("4k", Vec::new()), 100, 150), (0, 0), "small pages were asked for");
+        // Of a child without an agent, and of the program itself beside one.
+        assert_eq!(told_beside(&mut receipt("thp", Vec::new()), 100, 150, 90), (0, 0));
+        assert_eq!(told_beside(&mut receipt("thp", Vec::new()), 300, 350, 90), (0, 1));
         let short = |reason, mib: u64| vec![Shortfall::new(reason, mib << 20)];
         assert_eq!(told(&mut receipt("thp", short(Reason::Confined, 0)), 100, 150), (1, 0));
         assert_eq!(told(&mut receipt("thp", short(Reason::NodeFull, 90)), 100, 150), (1, 0));
