@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::pipe;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,11 +42,20 @@ impl Interrupt {
     /// The same, and every signal writes a byte to `waker`, for whoever waits at the other end.
     pub(crate) fn waking(waker: &UnixStream) -> io::Result<Interrupt> {
         let interrupt = Interrupt::listen()?;
+        interrupt.wakes(waker)?;
+        Ok(interrupt)
+    }
+
+    fn wakes(&self, mut waker: &UnixStream) -> io::Result<()> {
         for signal in SIGNALS {
             // After the flag: whoever is woken finds it set.
             pipe::register(signal, waker.try_clone()?)?;
         }
-        Ok(interrupt)
+        // A signal between the two has set the flag and woken nobody.
+        if self.asked() {
+            waker.write_all(&[0])?;
+        }
+        Ok(())
     }
 
     /// For a session of runs: the first signal ends it after this run, the second ends the run as well, the third ends us.
@@ -97,5 +106,21 @@ impl Interrupt {
     /// Becomes true when the run is to end, too.
     pub(crate) fn kill(&self) -> &AtomicBool {
         &self.kill
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn a_signal_from_before_somebody_is_woken_wakes_too() {
+        let (mut woken, waker) = UnixStream::pair().unwrap();
+        woken.set_nonblocking(true).unwrap();
+        let interrupt = Interrupt::default();
+        interrupt.asked.store(true, Ordering::Relaxed);
+        interrupt.wakes(&waker).unwrap();
+        assert_eq!(woken.read(&mut [0]).unwrap(), 1);
     }
 }
